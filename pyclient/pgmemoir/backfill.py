@@ -119,11 +119,17 @@ def backfill(
     with translated():
         run = _Run(conn, embedder, model is not None, sleep, tell)
         after: tuple[str | None, int | None] = (None, None)
-        while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user, model))]:
+        while bare := _waiting(conn, (batch, *after, user, model)):
             if after != (None, None):
                 sleep(pause)
             yield run.fill(bare)
             after = (bare[-1].owner, bare[-1].memory_id)
+
+
+def _waiting(conn: psycopg.Connection[Any], request: tuple[Any, ...]) -> list[_Bare]:
+    """The next ones without a vector, in a transaction of the connection's isolation."""
+    with conn.transaction():
+        return [_Bare(*row) for row in rows(conn, _NEXT, request)]
 
 
 class _Run:

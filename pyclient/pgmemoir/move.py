@@ -36,7 +36,8 @@ class Imported:
 
     Attributes:
         known: the same file was imported before; nothing was changed.
-        records: how many of each sort it has.
+        records: how many of each sort it has; alike: how many memories had the text or the
+            subject of another by the rules of this database.
     """
 
     known: bool

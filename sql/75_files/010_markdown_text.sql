@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION _mark(user_id text, memory_id bigint, created_at time
     RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN memory_id || '.'
-           || left(md5(concat_ws(' ', user_id, memory_id, _micros(created_at)::bigint)), 5);
+           || left(md5(concat_ws(' ', user_id, memory_id, _microseconds(created_at)::bigint)), 5);
 
 CREATE OR REPLACE FUNCTION _marked_id(mark text) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -263,6 +263,57 @@ def test_stricter_rules_count_for_all_that_comes(tx):
         assert "emp-123456" not in json.dumps(rows).lower(), table
 
 
+def test_what_stricter_rules_make_the_same_is_told_apart(tx):
+    old = {"user_id": "ada", "created_at": ago(days=5), "valid_until": ago(days=2)}
+    told = [
+        remember(tx, "badge EMP-111111", user_id="ada"),
+        remember(tx, "badge EMP-222222", user_id="ada"),
+        remember(tx, "desk of EMP-111111", **old),
+        remember(tx, "desk of EMP-222222", user_id="ada"),
+        remember(tx, "likes tea", "fact", subject="EMP-111111", user_id="ada"),
+        remember(tx, "likes milk", "fact", subject="EMP-222222", user_id="ada"),
+        remember(tx, "likes milk", "fact", subject="EMP-333333", user_id="ada"),
+    ]
+    for badge, memory_id in zip(("111111", "222222"), told, strict=False):
+        call(tx, "mention", memory_id=memory_id, entity=f"EMP-{badge}", user_id="ada")
+        gold = {"gold_set": "badges", "relevant_ids": [memory_id]}
+        call(tx, "gold_add", query=f"EMP-{badge}?", user_id="ada", **gold)
+    lines = export(tx, "ada")
+    tx.execute("INSERT INTO memoir.redaction_rule (name, pattern) VALUES ('badge', 'EMP-[0-9]{6}')")
+    assert import_lines(tx, lines, "bob").records == {
+        "user": 1, "entity": 2, "memory": 7, "gold": 2, "alike": 4,
+    }  # fmt: skip
+    rows = tx.execute(
+        "SELECT memory_id, status, subject FROM memoir.memory WHERE user_id = 'bob' ORDER BY 1"
+    )
+    assert rows.fetchall() == [
+        (told[0], "active", None),
+        (told[1], "superseded", None),
+        (told[2], "superseded", None),
+        (told[3], "active", None),
+        (told[4], "active", "[redacted:badge]"),
+        (told[5], "active", None),
+        (told[6], "superseded", None),
+    ]
+    assert set(recall(tx, "badge desk milk tea", user_id="bob").memory_ids) == {
+        told[0], told[3], told[4], told[5],
+    }  # fmt: skip
+    reasons = tx.execute("SELECT reason FROM memoir.revision WHERE user_id = 'bob' ORDER BY 1")
+    assert [reason for (reason,) in reasons] == sorted(
+        [
+            f"memory {told[0]} has the same text here",
+            f"memory {told[3]} has the same text here",
+            f"memory {told[4]} fills its subject here",
+            f"memory {told[4]} fills its subject here",
+            f"memory {told[5]} has the same text here",
+        ]
+    )
+    names = tx.execute("SELECT name FROM memoir.entity WHERE user_id = 'bob' ORDER BY entity_id")
+    assert next(name for (name,) in names) == "[redacted:badge]"
+    assert value(tx, "SELECT count(*) FROM memoir.gold_relevant WHERE user_id = 'bob'") == 2
+    assert export(tx, "bob")
+
+
 def test_a_secret_in_what_a_file_said_is_redacted_however_it_is_spaced(tx):
     memory_id = remember(tx, "tea", user_id="ada")
     tx.execute(

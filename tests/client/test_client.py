@@ -321,6 +321,20 @@ def test_an_unreachable_embedder_is_left_alone_for_a_while(
     assert unreachable.attempts == 1
 
 
+def test_a_text_that_an_embedder_refuses_silences_it_for_no_other(open_client: OpenClient) -> None:
+    asked = []
+
+    def refuse(texts: list[str]) -> None:
+        asked.extend(texts)
+        raise EmbedderUnavailable("HTTP 400", "request")
+
+    memory = open_client(embedder=Answers(refuse))
+    with pytest.warns(EmbedderUnavailable, match="a text without a vector.*HTTP 400"):
+        memory.context("first")
+    memory.context("second")
+    assert asked == ["first", "second"]
+
+
 def test_an_embedder_that_comes_back_is_used_again(
     open_client: OpenClient, unreachable: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

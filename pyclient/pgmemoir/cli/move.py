@@ -161,7 +161,13 @@ def _import_user(
 def _imported(done: Imported, user: str, dry_run: bool) -> str:
     if done.known:
         return f"this file was imported for user {user} before: nothing is changed"
-    return f"{'would import' if dry_run else 'imported'} user {user}: {_told(done.records)}"
+    alike = done.records.get("alike")
+    return f"{'would import' if dry_run else 'imported'} user {user}: {_told(done.records)}" + (
+        f"; by the rules here {alike:,} of the memories had the text or the subject of another, "
+        "and memoir history tells what became of them"
+        if alike
+        else ""
+    )
 
 
 def _import_conversation(app: App, data: bytes, name: str, file: str, dry_run: bool) -> None:
@@ -249,7 +255,7 @@ def _told(records: dict[str, int]) -> str:
         ", ".join(
             counted(count, "gold question" if record == "gold" else record.replace("_", " "))
             for record, count in counts
-            if record != "user"
+            if record not in ("user", "alike")
         )
         or "no memories"
     )
