@@ -123,7 +123,7 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
         b" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
     )
     if not found:
-        hint = prerequisites.RESTORE if ledger.road(conn) else VECTOR_HINT
+        hint = prerequisites.RESTORE if ledger.installed_by(conn) else VECTOR_HINT
         return Check("pgvector", "fail", "the extension vector is not installed", hint)
     version, schema = found[0]
     text = f"{version} in schema {schema}"
@@ -157,7 +157,7 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
     if names["pending"]:
         text = f"pending: {', '.join(names['pending'])}"
         return Check("migrations", "fail", text, ledger.update_hint(conn))
-    return Check("migrations", "ok", f"{len(files) - 1} applied, by {ledger.road(conn)}")
+    return Check("migrations", "ok", f"{len(files) - 1} applied, by {ledger.installed_by(conn)}")
 
 
 def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:

@@ -139,7 +139,7 @@ END $$;
 
 -- A job with what its worker needs: a prompt for the chat model, or texts. A job for which they
 -- cannot be made has failed. NULL: nothing to do.
-CREATE OR REPLACE FUNCTION _made_ready(
+CREATE OR REPLACE FUNCTION _prepare_job(
     claimed job, next bigint[], needs text, at timestamptz) RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -204,8 +204,8 @@ BEGIN
     FOREACH each IN ARRAY taken LOOP
         next := array_remove(next, each.job_id);
         result := CASE needs ->> each.kind
-                      WHEN 'nothing' THEN _hand_out(each)
-                      ELSE _made_ready(each, next, needs ->> each.kind, moment) END;
+                      WHEN 'nothing' THEN _claimed_job(each)
+                      ELSE _prepare_job(each, next, needs ->> each.kind, moment) END;
         IF result.job_id IS NOT NULL THEN
             room := room - 1;
             RETURN NEXT result;

@@ -1,4 +1,6 @@
--- One recall of one user, from question to block: settings, words, candidates, selection, text.
+-- One recall of one user, from question to block: the settings; the question's words and times;
+-- what cannot become a line; candidates, by the one of five statements that is enough; selection,
+-- again with more candidates while lines are short; the block; the log row.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole on
 -- the node of the user's rows. No vector is '[65504]', no text and no session are '', and as_of
 -- 'infinity' is live: everything active, with ages as of now. One statement per step, because each
@@ -38,6 +40,7 @@ DECLARE
     question sparsevec;
     vector_share float8;
     by_importance boolean;
+    -- Whether memories are newer than the word statistics; NULL: nobody had to look.
     uncounted boolean;
     times tstzmultirange;
     around tstzmultirange;
@@ -58,12 +61,14 @@ DECLARE
     lines text[];
     smallest_cost float8;
     any_derived boolean;
+    -- Of a conversation: every memory in the order of the turns.
     all_ids bigint[];
     places bigint[];
     own_scores real[];
     derived_places int[];
     source_places int[];
     selection record;
+    -- The block: candidates as they are printed, the text of each group, and the groups in order.
     printed int[];
     groups text[];
     in_order smallint[];

@@ -76,9 +76,9 @@ BEGIN
         CASE WHEN chosen_id > 0 THEN 'memory' ELSE 'event' END, abs(chosen_id));
 END $$;
 
--- Memories that no recall finds, and why: all, a number of the newest, or one.
+-- Memories that no recall finds, and why: all, so many of the newest, or one.
 CREATE OR REPLACE FUNCTION _not_recalled(
-    user_id text, model smallint, known_until timestamptz, most int, only_memory bigint)
+    user_id text, model smallint, known_until timestamptz, newest int, only_memory bigint)
     RETURNS TABLE (kind text, memory_id bigint, line text, reason text, importance float8)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -86,7 +86,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT m.kind, m.memory_id, _line(_said(m.content, m.speaker, m.position), 200),
+    SELECT m.kind, m.memory_id, _line(_with_speaker(m.content, m.speaker, m.position), 200),
            CASE WHEN m.created_at > known_until THEN 'not known yet'
                 WHEN m.status <> 'active' THEN m.status
                 ELSE 'no trace of the active model' END,
@@ -97,7 +97,7 @@ BEGIN
           (SELECT o.* FROM memory AS o
            WHERE o.user_id = _not_recalled.user_id AND only_memory IS NULL
            ORDER BY o.user_id DESC, o.memory_id DESC
-           LIMIT most)) AS m
+           LIMIT newest)) AS m
     WHERE (m.status <> 'active' AND (m.status IN ('superseded', 'archived')
                                      AND m.retired_at > known_until) IS NOT TRUE
            OR m.created_at > known_until

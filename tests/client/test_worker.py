@@ -703,7 +703,7 @@ def test_an_open_transaction_of_one_user_keeps_no_other_user(
 def test_no_more_is_asked_than_can_be_kept_for_users_who_are_busy(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgmemoir.worker._MOST_UNSAID", 1)
+    monkeypatch.setattr("pgmemoir.worker._MAX_UNREPORTED", 1)
     monkeypatch.setattr("pgmemoir.worker._BUSY_WAIT", 0.01)
     for user in ("ada", "bob"):
         wants_keywords(db, user=user)

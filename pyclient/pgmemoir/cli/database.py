@@ -76,7 +76,7 @@ def down(app: App, target: int, yes: bool) -> None:
 def status(app: App) -> None:
     """List the migrations and whether they are applied."""
     with connect(app.bare_address) as conn:
-        rows, road = migrations.status(conn), ledger.road(conn)
+        rows, method = migrations.status(conn), ledger.installed_by(conn)
         outdated = migrations.outdated(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
@@ -85,8 +85,8 @@ def status(app: App) -> None:
     click.echo(table(cells, flexible=0, right={4}))
     for item in outdated:
         click.echo(f"to be dropped: {item}")
-    if road:
-        click.echo(f"installed by: {road}")
+    if method:
+        click.echo(f"installed by: {method}")
 
 
 def _up(app: App, target: int | None, dry_run: bool, verbose: bool, anew: bool) -> None:
