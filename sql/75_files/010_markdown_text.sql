@@ -23,7 +23,16 @@ CREATE OR REPLACE FUNCTION _mark_comment(mark text) RETURNS text
 
 CREATE OR REPLACE FUNCTION _find_mark(said text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN strpos(said, '<!--') > 0 THEN substring(said FROM '<!-- *m:[^ >\n]* *-->') END;
+    RETURN CASE WHEN strpos(said, '<!--') = 0 THEN NULL
+                -- As it was written, at the end: a short expression is faster.
+                WHEN strpos(said, '<!--') = strpos(said, '<!-- m:')
+                     AND split_part(said, '<!-- m:', 2) ~ '^[^ >\n]* -->$'
+                THEN '<!-- m:' || split_part(said, '<!-- m:', 2)
+                ELSE substring(said FROM '<!-- *m:[^ >\n]* *-->') END;
+
+CREATE OR REPLACE FUNCTION _mark_in(comment text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN split_part(split_part(substr(comment, strpos(comment, 'm:') + 2), ' ', 1), '>', 1);
 
 CREATE OR REPLACE FUNCTION _escape_marks(said text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

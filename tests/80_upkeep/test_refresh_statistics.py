@@ -12,6 +12,7 @@ from tests.rows import (
     remember,
     remember_all,
     row_counts,
+    rows_read,
     sentences,
     value,
 )
@@ -123,6 +124,12 @@ def test_the_words_that_have_synonyms_are_in_the_row_that_every_recall_reads(tx)
         " SELECT 'ann', array_agg(i * 104729) FROM generate_series(1, 1500) AS i"
     )
     assert value(tx, f"SELECT count(*) FROM {aside}") == 0
+
+
+def test_whether_a_user_is_to_be_counted_is_not_asked_of_all_profiles(tx):
+    remember(tx, "tea")
+    tx.execute("INSERT INTO memoir.profile (user_id) SELECT 'u' || n FROM generate_series(1, 500) n")
+    assert rows_read(tx, "SELECT memoir._uncounted('default')") < 100
 
 
 def test_which_words_have_synonyms_is_not_looked_up_word_by_word(tx):
