@@ -138,7 +138,9 @@ BEGIN
 END $$;
 
 -- A job with what its worker needs: a prompt for the chat model, or texts. A job for which they
--- cannot be made has failed. NULL: nothing to do.
+-- cannot be made has failed. NULL: nothing to do. The payload is checked again, because an agent
+-- can write it into the table: 200,000 ids would keep the worker from everybody else for 20 s, and
+-- twice as many more than twice as long.
 CREATE OR REPLACE FUNCTION _prepare_job(
     claimed job, next bigint[], needs text, at timestamptz) RETURNS claimed_job
     LANGUAGE plpgsql
@@ -147,6 +149,8 @@ AS $$
 DECLARE
     result claimed_job;
 BEGIN
+    PERFORM _check_json(claimed.payload, k.payload_schema, 'the payload')
+    FROM job_kind AS k WHERE k.name = claimed.kind;
     IF needs = 'embedding' THEN
         RETURN _claimed_texts(claimed);
     END IF;

@@ -296,7 +296,9 @@ END $$;
 
 -- Policies by role. Agents and workers may delete a memory of their own transaction (remember()
 -- does, if another says the same), and no other: stored memories they may only retire, and undo()
--- brings them back. Recalls that maintain() has folded are events, which workers archive.
+-- brings them back. Recalls that maintain() has folded are events, which workers archive. Jobs of
+-- kind embed are read whole whenever a worker looks for users with work: a million ids of one user
+-- would stop the workers of all, so agents, who need none, cannot write such jobs.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -310,6 +312,13 @@ BEGIN
         '((recorded_at = now()) OR pg_has_role((to_regrole(''memoir_admin''::text))::oid, '
         '''USAGE''::text))',
         'Agents and workers delete only what they stored in the same transaction.');
+    PERFORM _put_policy(
+        'job', 'no_embed', 'AS RESTRICTIVE FOR INSERT', 'memoir_agent', concat(
+            '((kind <> ''embed''::text)', (
+                SELECT string_agg(' OR ' || format(
+                           'pg_has_role((to_regrole(%L::text))::oid, ''USAGE''::text)', r.role), '')
+                FROM unnest('{memoir_worker,memoir_admin}'::text[]) AS r (role)), ')'),
+        'Workers make the jobs of kind embed.');
     PERFORM _put_policy(
         'event', 'no_log', 'AS RESTRICTIVE', 'memoir_worker',
         concat('((type <> ''memory_retrieval''::text)', (

@@ -28,7 +28,8 @@ TABLES = """
 SELECT c.relname FROM pg_class AS c
 WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 """
-POLICIES = """SELECT tablename, policyname, permissive, roles, cmd, qual FROM pg_policies
+POLICIES = """
+SELECT tablename, policyname, permissive, roles, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = 'memoir' ORDER BY 1, 2"""
 TABLES_LOCKED = """SELECT count(*) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
 WHERE l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND c.relkind IN ('r', 'p')
@@ -278,6 +279,7 @@ def test_granted_twice_nothing_is_written(tx):
         "ALTER POLICY all_rows ON memoir.memory TO memoir_worker",
         "ALTER POLICY no_purge ON memoir.memory USING (true)",
         "DROP POLICY no_purge ON memoir.memory",
+        "ALTER POLICY no_embed ON memoir.job WITH CHECK (true)",
     ],
 )
 def test_a_policy_that_somebody_changed_is_put_right(tx, change):
