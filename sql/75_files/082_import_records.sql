@@ -206,6 +206,7 @@ DECLARE
     made new_memory[];
     alike new_memory[];
     places int[];
+    retold bigint[];
 BEGIN
     WITH said AS MATERIALIZED (
         SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
@@ -234,7 +235,7 @@ BEGIN
                CASE WHEN m.source IS NULL
                     THEN _content_hash(m.of_kind, m.slot, m.session_id, m.position, m.told)
                     ELSE _row_hash(m.source, m.source_key) END AS content_hash,
-               m.place
+               m.told <> m.content AS retold, m.place
         FROM said AS m
     ), stored AS (
         INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject, importance,
@@ -252,8 +253,10 @@ BEGIN
     )
     SELECT array_agg(n.made) FILTER (WHERE n.stored),
            array_agg(n.made ORDER BY n.place) FILTER (WHERE NOT n.stored),
-           array_agg(n.place ORDER BY n.place) FILTER (WHERE NOT n.stored)
-    INTO made, alike, places
+           array_agg(n.place ORDER BY n.place) FILTER (WHERE NOT n.stored),
+           array_agg((n.made).memory_id ORDER BY (n.made).memory_id)
+               FILTER (WHERE n.stored AND n.retold)
+    INTO made, alike, places, retold
     FROM (
         SELECT ROW(
                    g.memory_id, g.kind, g.kind_id, g.in_profile, g.content, g.summary, g.data,
@@ -261,13 +264,16 @@ BEGIN
                    g.speaker, g.lifetime, g.content_hash, g.created_at, g.valid_from,
                    g.valid_until, g.status, g.retired_at, g.embedding, NULL, NULL)::new_memory
                    AS made,
-               s.memory_id IS NOT NULL AS stored, g.place
+               s.memory_id IS NOT NULL AS stored, g.retold, g.place
         FROM given AS g LEFT JOIN stored AS s USING (memory_id)
     ) AS n;
     PERFORM _project(reading.user_id, in_use, made);
     PERFORM _import_of_memories(reading, ARRAY(
         SELECT b.body FROM unnest(bodies) WITH ORDINALITY AS b (body, place)
         WHERE places IS NULL OR b.place <> ALL (places)));
+    IF retold IS NOT NULL THEN
+        PERFORM _find_keywords(reading.user_id, retold);  -- a secret may be known by its context
+    END IF;
     FOR each IN 1 .. coalesce(cardinality(alike), 0) LOOP
         PERFORM _import_alike(reading, bodies[places[each]], alike[each]);
     END LOOP;

@@ -242,6 +242,18 @@ def test_stricter_rules_redact_what_comes(tx):
     assert row == ("ask [redacted:badge]", {"who": "[redacted:badge]"})
 
 
+def test_a_keyword_goes_with_the_context_that_makes_it_a_secret(tx):
+    remember(tx, "Badge: Wx7-Tango for Ada", user_id="ada", keywords=["tango"])
+    lines = export(tx, "ada")
+    assert "wx7-tango" in lines[2]
+    tx.execute(
+        "INSERT INTO memoir.redaction_rule (name, pattern) VALUES ('badge', 'Badge: [-A-Za-z0-9]+')"
+    )
+    import_lines(tx, lines, "bob")
+    words = tx.execute("SELECT keyword, origin FROM memoir.keyword WHERE user_id = 'bob'")
+    assert set(words) == {("ada", "system"), ("tango", "user_tag")}
+
+
 def test_stricter_rules_count_for_all_that_comes(tx):
     word = "EMP-123456"
     live(tx, "ada", word)
