@@ -244,7 +244,7 @@ def outdated(conn: Connection, *, source: Source | None = None) -> list[str]:
             return []
         cur.execute(ledger.PLAIN_NAMES)
         _set_path(cur)
-        changed = [item for item, is_changed, _ in _old_forms(cur, code) if is_changed]
+        changed = [item for item, is_changed, _ in _in_the_way(cur, code) if is_changed]
         made = values(cur, ledger.MADE_BEFORE)
     gone = [item for item in made if (name := _NAME.match(item)) and name[1] not in made_now]
     return sorted(item.replace("pg_catalog.", "") for item in {*changed, *gone})
@@ -345,7 +345,7 @@ def _run_code(cur: _Cursor, code: list[SqlFile], before: ledger.Entry | None) ->
     other. So do one with another result and a view with other columns, which nothing can replace.
     """
     began = time.monotonic()
-    rights = _drop_old_forms(cur, _old_forms(cur, code)) if before else {}
+    rights = _make_way(cur, _in_the_way(cur, code)) if before else {}
     for file in code:
         if before and (views := sqltext.views(file.text)):
             rights |= _run_views(cur, file, views)
@@ -361,20 +361,20 @@ def _run_code(cur: _Cursor, code: list[SqlFile], before: ledger.Entry | None) ->
 
 
 def _run_views(cur: _Cursor, file: SqlFile, views: list[str]) -> dict[str, list[str]]:
-    """Run a file with views; those with other columns are dropped first (`_drop_old_forms`)."""
+    """Run a file with views; those with other columns are dropped first (`_make_way`)."""
     try:
         with cur.connection.transaction():
             _run(cur, file)
     except MigrationError as error:
         if error.server_sqlstate != errors.InvalidTableDefinition.sqlstate:
             raise
-        rights = _drop_old_forms(cur, _old_forms(cur, views=views))
+        rights = _make_way(cur, _in_the_way(cur, views=views))
         _run(cur, file)
         return rights
     return {}
 
 
-def _old_forms(
+def _in_the_way(
     cur: Cursor, code: Iterable[SqlFile] = (), views: Iterable[str] = ()
 ) -> list[tuple[str, bool, list[str]]]:
     """Objects to drop before these files can run, or these views be made: see `ledger`."""
@@ -383,7 +383,7 @@ def _old_forms(
     return [(item, is_changed, rights) for item, is_changed, rights in cur]
 
 
-def _drop_old_forms(cur: Cursor, found: list[tuple[str, bool, list[str]]]) -> dict[str, list[str]]:
+def _make_way(cur: Cursor, found: list[tuple[str, bool, list[str]]]) -> dict[str, list[str]]:
     """Drop them; returns for each the statements that restore the rights granted on it."""
     _drop(cur, [item for item, _, _ in found])
     return {item: rights for item, _, rights in found}
