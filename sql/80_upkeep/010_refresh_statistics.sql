@@ -65,7 +65,7 @@ BEGIN
     UPDATE profile AS p
     SET counted = mark.memories, counted_up_to = newest, updated_at = now(),
         expansions = (SELECT max(m.expansions) FROM mode AS m),
-        -- The words as an array: joined with term, as planned for any user, this took 70 ms.
+        -- From the array: joined with term, each of 10,000 forms was looked up there.
         expanding = ARRAY(SELECT DISTINCT e.lead FROM expansion AS e
                           WHERE e.added = ANY (terms) ORDER BY e.lead),
         narrow_for = CASE WHEN narrow THEN size ELSE -1 END,
