@@ -25,13 +25,13 @@ State = Literal["ok", "warn", "fail", "skip"]
 SLOW_RECALL_MS = 200.0
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "objects", "version")
-# What memoir.health() says of the server is told before.
+# Names in memoir.health() that another check reports already.
 _TOLD_HERE = {"server", "pgvector", "version"}
 _STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
 _MAY_RECALL = b"""SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname = 'recall'"""
 _HEALTH = b"SELECT name, status, value, advice FROM memoir.health()"
-# Jobs that are dead are worse: what to do about them stays.
+# Dead jobs are worse: their advice is kept.
 _LACKS_CHAT = b"""SELECT coalesce(sum(waiting) FILTER (WHERE needs = 'chat'), 0) > 0
 AND sum(dead) = 0 FROM memoir.job_overview"""
 _HAS_FUNCTIONS = b"SELECT to_regproc('memoir.pgmemoir_version') IS NOT NULL"
@@ -242,7 +242,7 @@ def _health(conn: psycopg.Connection[Any], chat: ChatModel | None) -> list[Check
 
 
 def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None, known: Check) -> Check:
-    """What waits for a worker, and whether there is the model it waits for."""
+    """What waits for a worker, and whether the model for it is configured."""
     if known.state == "skip":
         return known
     text = f"{known.text}, chat model {chat.name if chat else 'none'}"

@@ -179,7 +179,7 @@ def _name_of(uid: int) -> str:
 def _locked(folder: Path) -> Iterator[int]:
     """Hold the folder's lock, so that one process at a time creates or starts a server.
 
-    Who inherits the file descriptor holds it too.
+    A process that inherits the file descriptor holds it, too.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,7 @@ def _create(cluster: Path, tools: Path, lock: int) -> None:
     command = [tools / "initdb", "-D", raw, "-U", _ADMIN, "-E", "UTF8"]
     command += ["--auth-local=trust", "--auth-host=reject"]
     failure = f"cannot create a database in {cluster}"
-    # Letters of all scripts need a locale other than C; not every machine has the first one.
+    # A locale other than C knows the letters of all scripts; not every machine has the first.
     for locale in ("C.UTF-8", "en_US.UTF-8", "C"):
         try:
             _run([*command, f"--locale={locale}"], failure, raw, inherited=[lock])

@@ -128,7 +128,9 @@ def test_the_words_that_have_synonyms_are_in_the_row_that_every_recall_reads(tx)
 
 def test_whether_a_user_is_to_be_counted_is_not_asked_of_all_profiles(tx):
     remember(tx, "tea")
-    tx.execute("INSERT INTO memoir.profile (user_id) SELECT 'u' || n FROM generate_series(1, 500) n")
+    tx.execute(
+        "INSERT INTO memoir.profile (user_id) SELECT 'u' || n FROM generate_series(1, 500) AS n"
+    )
     assert rows_read(tx, "SELECT memoir._uncounted('default')") < 100
 
 

@@ -310,7 +310,7 @@ def test_what_somebody_granted_or_revoked_is_told_and_put_right(tx):
 
 
 @pytest.fixture(scope="module")
-def opened(server):
+def opened(server, few_synonyms):
     """A database whose owner gave all rights on what he makes by default, with memoir in it; by
     then he had made pgvector, which he had kept to himself.
     """
@@ -325,7 +325,7 @@ def opened(server):
             conn.execute(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {what} TO opener, PUBLIC")
         told = []
         conn.add_notice_handler(lambda heard: told.append(heard.message_primary))
-        migrations.up(conn)
+        migrations.up(conn, source=few_synonyms)
         assert [warning for warning in told if warning.endswith("as their owner: opener")]
         conn.execute("GRANT USAGE ON SCHEMA memoir TO opener")
         yield conn

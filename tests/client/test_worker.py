@@ -56,6 +56,7 @@ from pgmemoir import server as embedded
 from pgmemoir.chat_models import OpenAIChat
 from pgmemoir.jobs import Finish, Jobs
 from pgmemoir.lanes import Pause
+from pgmemoir.paths import Source
 from pgmemoir.worker import Options, Worker
 
 pytestmark = pytest.mark.once
@@ -725,11 +726,11 @@ def home(pytestconfig: pytest.Config) -> Iterator[tuple[Path, int]]:
 
 
 def test_a_worker_survives_a_crash_of_postgresql(
-    home: tuple[Path, int], api: OpenAIServer, held: threading.Event
+    home: tuple[Path, int], api: OpenAIServer, held: threading.Event, few_synonyms: Source
 ) -> None:
     dsn = embedded.start(*home)
     with psycopg.connect(dsn, autocommit=True) as conn:
-        migrations.up(conn)
+        migrations.up(conn, source=few_synonyms)
         wants_keywords(conn)
         notes(conn, 30)
     # What was done without having reached the disk is done again when the lease has ended.

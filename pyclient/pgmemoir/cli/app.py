@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FAILED = 1
 WRONG_USAGE = 2
 NOT_CONNECTED = 3
-READER_GONE = 128 + signal.SIGPIPE  # what the shell says of other programs that head ended
+READER_GONE = 128 + signal.SIGPIPE  # the shell's exit code for a program that head has ended
 INTERRUPTED = 130
 
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
@@ -49,7 +49,7 @@ _LOST = re.compile(
     "(consuming input|flushing|sending .+) failed|server closed|the connection is (lost|closed)"
 )
 
-# Parameters of a connection string that are not for the screen.
+# Parameters of a connection string that must not be shown.
 _SECRET = ("password", "sslpassword", "oauth_client_secret")
 
 _BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
@@ -344,7 +344,7 @@ def _masked(text: str, arguments: Sequence[str]) -> str:
 
 
 def _secrets(arguments: Sequence[str]) -> list[str]:
-    """Passwords, and the parts in which libpq may quote one that was not escaped."""
+    """Passwords, and parts of unescaped ones that libpq may quote."""
     found: set[str] = set()
     for argument in arguments:
         for password in re.findall(r"://[^:/@]*:(.*)@", argument):
@@ -398,12 +398,12 @@ def main(context: click.Context, dsn: str | None, data: Path | None, user: str |
 
 
 def _is_given(context: click.Context, name: str) -> bool:
-    """Whether an option stands on the command line."""
+    """Whether an option was given on the command line."""
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _is_conninfo(dsn: str) -> bool:
-    """An empty one is a variable that was not set: the embedded server is not what was meant."""
+    """Whether it is a connection string; not if empty, as from a variable that was not set."""
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:

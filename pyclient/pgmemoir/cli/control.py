@@ -14,7 +14,7 @@ from .output import minute, print_found, print_page, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
-# Of the numbers of a memory those between 0 and 1 that are a part of a whole.
+# Statistics between 0 and 1 that are shares of a whole.
 _SHARES = {"with_embedding", "with_keywords", "token_utilisation", "hit_rate", "used_share"}
 
 
@@ -102,7 +102,7 @@ def _switch(text: str) -> tuple[str, bool]:
 
 
 def _told(value: Any) -> str:
-    """A number, or an object or a list of them, for people; a dash if there is none."""
+    """A number, or an object or list of numbers, as text; a dash if there is none."""
     if isinstance(value, list):
         return ", ".join(map(_told, value)) or "-"
     if isinstance(value, dict):

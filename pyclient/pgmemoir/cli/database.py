@@ -164,7 +164,9 @@ def _search_path(dsn: str) -> str:
 
 
 def _check_taken(dsn: str, wanted: dict[str, str]) -> None:
-    """A pooler refuses such options or drops them, and psql would be another user's."""
+    """Check that the server took the options: a pooler may drop them, and psql would act for
+    another user.
+    """
     told: str | None = None
     try:
         with connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
@@ -181,7 +183,7 @@ def _check_taken(dsn: str, wanted: dict[str, str]) -> None:
 
 
 def _option(name: str, value: str) -> str:
-    """A setting as libpq's ``options`` wants it: blanks and backslashes escaped."""
+    """A setting for libpq's ``options``, with blanks and backslashes escaped."""
     escaped = re.sub(r"[\\\s]", r"\\\g<0>", value)
     return f"-c {name}={escaped}"
 

@@ -249,7 +249,7 @@ def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:
 
 
 def _told(records: dict[str, int]) -> str:
-    """How many of each sort, the memories first."""
+    """The counts of each sort as text, memories first."""
     counts = sorted(records.items(), key=lambda each: (each[0] != "memory", each[0]))
     return (
         ", ".join(
@@ -286,7 +286,7 @@ def _refuse(format: str, **given: object) -> None:
 
 
 def _whole(source: BinaryIO, file: str) -> bytes:
-    """All of a file. A small one can unpack to more than any machine has."""
+    """All of a file, within a limit: a small one can unpack to more memory than there is."""
     pieces = list(islice(iter(partial(source.read, _PIECE), b""), _PIECES + 1))
     if len(pieces) > _PIECES:
         raise BadFile(
@@ -302,7 +302,7 @@ def _output(path: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    is_place = path.exists() and not path.is_file()  # what goes in cannot be replaced
+    is_place = path.exists() and not path.is_file()  # a pipe or device cannot be replaced
     with path.open("wb") if is_place else replacing(path) as file:
         if path.suffix != ".gz":
             yield file

@@ -44,7 +44,7 @@ def print_json(value: Any) -> None:
     said = [as_object(item) for item in value] if isinstance(value, list) else as_object(value)
     try:
         text = json.dumps(said, ensure_ascii=False, indent=2, default=_plain)
-    except RecursionError:  # indenting is done in Python, which goes less deep than what it reads
+    except RecursionError:  # Python indents less deep a nesting than it reads
         text = json.dumps(said, ensure_ascii=False, default=_plain)
     click.echo("".join(c if c == "\n" or _is_shown(c) else json.dumps(c)[1:-1] for c in text))
 
@@ -61,7 +61,7 @@ def as_object(item: Any) -> dict[str, Any]:
 
 
 def _plain(item: Any) -> Any:
-    """What JSON knows instead of a time or a dataclass. asdict copies data, 300 levels at most."""
+    """A time or a dataclass as JSON. Not by asdict, which copies data only 300 levels deep."""
     if isinstance(item, datetime):
         return item.isoformat()
     return {field.name: getattr(item, field.name) for field in fields(item)}
