@@ -272,7 +272,7 @@ BEGIN
         SELECT b.body FROM unnest(bodies) WITH ORDINALITY AS b (body, place)
         WHERE places IS NULL OR b.place <> ALL (places)));
     IF retold IS NOT NULL THEN
-        PERFORM _find_keywords(reading.user_id, retold);  -- a secret may be known by its context
+        PERFORM _replace_keywords(reading.user_id, retold);  -- a secret may be known by its context
     END IF;
     FOR each IN 1 .. coalesce(cardinality(alike), 0) LOOP
         PERFORM _import_alike(reading, bodies[places[each]], alike[each]);
