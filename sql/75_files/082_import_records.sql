@@ -195,6 +195,50 @@ BEGIN
             _retired(left_out.status, NULL), _next_change());
 END $$;
 
+-- Memories of a slot follow each other. Where slots became one, those that had made way and were
+-- true at the same time as another lose their subject: nothing could be told in that slot any more.
+-- Returns how many.
+CREATE OR REPLACE FUNCTION _part_slots(user_id text) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    ids bigint[];
+BEGIN
+    WITH held AS MATERIALIZED (
+        SELECT m.memory_id, m.kind, m.subject, m.status = 'active' AS active,
+               tstzrange(m.valid_from, m.valid_until) AS during,
+               lag(m.valid_until, 1, '-infinity') OVER slot <= m.valid_from AS follows
+        FROM memory AS m
+        WHERE m.user_id = _part_slots.user_id AND m.subject IS NOT NULL AND m.position IS NULL
+          AND m.source IS NULL AND m.status IN ('active', 'superseded')
+        WINDOW slot AS (PARTITION BY m.kind, m.subject ORDER BY m.valid_from)
+    ), mixed AS (
+        SELECT DISTINCT h.kind, h.subject FROM held AS h WHERE h.follows IS NOT TRUE
+    )
+    SELECT array_agg(h.memory_id ORDER BY h.memory_id) INTO ids
+    FROM mixed AS x JOIN held AS h USING (kind, subject)
+    WHERE NOT h.active AND EXISTS (
+        SELECT FROM held AS o
+        WHERE o.kind = h.kind AND o.subject = h.subject AND o.memory_id <> h.memory_id
+          AND o.during && h.during AND (o.active OR o.memory_id < h.memory_id));
+    IF ids IS NULL THEN
+        RETURN 0;
+    END IF;
+    INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id)
+    SELECT m.user_id, m.memory_id, 'UPDATE', 'import', 'another memory fills its subject here',
+           jsonb_build_object('subject', m.subject), _next_change()
+    FROM memory AS m
+    WHERE m.user_id = _part_slots.user_id AND m.memory_id = ANY (ids);
+    UPDATE memory AS m
+    SET subject = NULL,
+        content_hash = _content_hash(m.kind, NULL, m.session_id, m.position, m.content)
+    WHERE m.user_id = _part_slots.user_id AND m.memory_id = ANY (ids);
+    PERFORM _reproject(user_id, ids);
+    RETURN cardinality(ids);
+END $$;
+
 -- Memories with their traces. Returns how many of them are the same as others here.
 CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS int
     LANGUAGE plpgsql

@@ -73,6 +73,11 @@ BEGIN
     END IF;
 END $$;
 
+CREATE OR REPLACE FUNCTION _counted(found jsonb, record text, more bigint) RETURNS jsonb
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN more = 0 THEN found ELSE found || jsonb_build_object(
+               record, coalesce((found ->> record)::bigint, 0) + more) END;
+
 CREATE OR REPLACE FUNCTION _import_part(reading import, record text, bodies jsonb[]) RETURNS import
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -99,12 +104,7 @@ BEGIN
         WHEN 'retrieval' THEN PERFORM _import_retrievals(reading, bodies);
         WHEN 'tool_call' THEN PERFORM _import_tool_calls(reading, bodies);
     END CASE;
-    reading.found := reading.found || jsonb_build_object(
-        record, coalesce((reading.found ->> record)::bigint, 0) + cardinality(bodies));
-    IF alike > 0 THEN
-        reading.found := reading.found || jsonb_build_object(
-            'alike', coalesce((reading.found ->> 'alike')::bigint, 0) + alike);
-    END IF;
+    reading.found := _counted(_counted(reading.found, record, cardinality(bodies)), 'alike', alike);
     RETURN reading;
 END $$;
 
@@ -138,6 +138,7 @@ BEGIN
         END IF;
         IF part = 'end' THEN
             PERFORM _check_end(reading, said.body);
+            reading.found := _counted(reading.found, 'alike', _part_slots(reading.user_id));
             PERFORM _refresh_profile(reading.user_id);  -- of all memories, which are there now
             reading.ended_at := now();
         ELSE

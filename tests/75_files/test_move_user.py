@@ -326,6 +326,22 @@ def test_what_stricter_rules_make_the_same_is_told_apart(tx):
     assert export(tx, "bob")
 
 
+def test_slots_that_stricter_rules_make_one_take_what_is_told_next(tx):
+    for number, texts in (("111111", ("tea", "milk")), ("222222", ("rum", "gin"))):
+        for day, text in zip((9, 3), texts, strict=True):
+            said = {"subject": f"EMP-{number}", "created_at": ago(days=day), "user_id": "ada"}
+            remember(tx, text, "fact", **said)
+    lines = export(tx, "ada")
+    tx.execute("INSERT INTO memoir.redaction_rule (name, pattern) VALUES ('badge', 'EMP-[0-9]{6}')")
+    assert import_lines(tx, lines, "bob").records["alike"] == 2
+    told = {"kind": "fact", "subject": "[redacted:badge]", "user_id": "bob"}
+    (next_one,) = call(tx, "remember", content="cola", **told)
+    assert next_one.action == "SUPERSEDE"
+    rows = tx.execute("SELECT content, subject IS NULL FROM memoir.memory WHERE user_id = 'bob'")
+    slots = {"tea": False, "milk": False, "cola": False, "rum": True, "gin": True}
+    assert dict(rows.fetchall()) == slots
+
+
 def test_a_secret_in_what_a_file_said_is_redacted_however_it_is_spaced(tx):
     memory_id = remember(tx, "tea", user_id="ada")
     tx.execute(
