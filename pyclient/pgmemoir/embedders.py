@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from .batches import batches
 from .errors import DimensionMismatch, MemoirError
@@ -35,8 +35,25 @@ _OPENAI_DIMENSIONS = {
     "text-embedding-ada-002": 1536,
 }
 
+# A server that refuses a text so long, or longer, is asked for half of it: models of 256 or 512
+# tokens are common, and a Chinese character may be one.
+_LONG = 500
 # A model that is not one for embeddings, or that does not give so many dimensions.
 _ANY_TEXT = "whatever the text: are MEMOIR_EMBED_MODEL and MEMOIR_EMBED_DIMENSIONS right?"
+
+
+_Encoding = Literal["base64", "float"]
+_ENCODINGS: tuple[_Encoding, ...] = ("base64", "float")
+
+
+class _Form(NamedTuple):
+    """What a request asks for besides texts.
+
+    Some servers refuse one of the encodings; some any dimensions, also those that the model has.
+    """
+
+    encoding: _Encoding
+    dimensions: int | None
 
 
 class EmbedderUnavailable(Unavailable, UserWarning):
@@ -117,7 +134,7 @@ class OpenAIEmbedder:
         self._asked = dimensions or _environment_dimensions()
         self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
         self._most = OPENAI_BATCH
-        self._encoding: Literal["base64", "float"] = "base64"
+        self._form = _Form("base64", self._asked)
         self._has_answered = False
         self._api = Api(base_url, api_key, timeout, retries)
 
@@ -132,7 +149,7 @@ class OpenAIEmbedder:
         return self._dimensions
 
     def expect(self, dimensions: int) -> None:
-        """Say how long the vectors of such a model are: a first answer that is wrong is refused."""
+        """Set the length of the vectors: a first answer of another length is refused, too."""
         self._dimensions = self._dimensions or dimensions
 
     def embed(self, texts: list[str]) -> list[list[float]]:
@@ -149,64 +166,88 @@ class OpenAIEmbedder:
         return [vector for batch in requests for vector in self._divided(batch)]
 
     def _divided(self, texts: list[str]) -> list[list[float]]:
-        """In halves, where a server takes fewer texts than OpenAI's; some take ten."""
+        """The vectors of texts, sent in halves where a server refuses so many; some take ten."""
         if len(texts) <= self._most:
             try:
                 return self._request(texts)
             except EmbedderUnavailable as error:
                 if error.fault != "request":
                     raise
-                if len(texts) == 1:  # so it was this text, and not how many there were
+                if len(texts) == 1:  # so it is this text, not their number
                     self._most = OPENAI_BATCH
-                    self._check_settings()
-                    raise
+                    return [self._refused(texts[0], error)]
                 self._most = len(texts) // 2
         half = len(texts) // 2
         return self._divided(texts[:half]) + self._divided(texts[half:])
 
-    def _check_settings(self) -> None:
-        """A server that has refused all so far is asked for something that nobody refuses."""
-        if self._has_answered:
-            return
-        try:
-            self._request(["tea"])
-        except EmbedderUnavailable as error:
-            if error.fault == "request":
-                raise EmbedderUnavailable(f"{error}, {_ANY_TEXT}", "settings") from None
+    def _refused(self, text: str, error: EmbedderUnavailable) -> list[float]:
+        """The vector of a text that was refused: in another form, or of its first half."""
+        form = self._form
+        if not self._has_answered:
+            self._find_form()
+        if self._form == form:
+            if len(text) < _LONG:
+                raise error
+            text = text[: len(text) // 2]
+        (vector,) = self._divided([text])
+        return vector
 
-    def _request(self, texts: list[str]) -> list[list[float]]:
-        encoding = self._encoding  # another thread may change it meanwhile
+    def _find_form(self) -> None:
+        """Find a form of request that the server accepts, with a text that nobody refuses.
+
+        Raises:
+            EmbedderUnavailable: it refuses that in every form.
+        """
+        lengths = dict.fromkeys((self._asked, None))
+        for form in [_Form(encoding, asked) for asked in lengths for encoding in _ENCODINGS]:
+            try:
+                self._request(["tea"], form)
+            except EmbedderUnavailable as error:
+                if error.fault != "request":
+                    return
+                reason = f"{error}, {_ANY_TEXT}"
+            else:
+                return
+        raise EmbedderUnavailable(reason, "settings")
+
+    def _request(self, texts: list[str], form: _Form | None = None) -> list[list[float]]:
+        form = form or self._form  # another thread may change it meanwhile
         try:
             # Read below: openai builds an object for each number of a server without base64.
             answer = self._api.ask(
                 lambda client: client.embeddings.with_raw_response.create(
                     model=self.model,
                     input=texts,
-                    encoding_format=encoding,
-                    extra_body={"dimensions": self._asked} if self._asked else None,
+                    encoding_format=form.encoding,
+                    extra_body={"dimensions": form.dimensions} if form.dimensions else None,
                 )
             )
             body = json.loads(answer.content)
             check_no_error(body.get("error"))
             data = body["data"]
-            if not data and encoding == "base64":  # OpenRouter, of a model without it
-                self._encoding = "float"
-                return self._request(texts)
+            if not data and form.encoding == "base64":  # OpenRouter, of a model without it
+                return self._request(texts, form._replace(encoding="float"))
             vectors = self._ordered(one_each(self, texts, data))
         except ApiFailure as error:
-            # 401, 404: who has never answered will not do so a moment later, either.
+            # 401, 404: a server that has never answered will not answer a moment later, either.
             is_refusal = error.fault == "server" and error.refuses and not self._has_answered
             fault = "settings" if is_refusal else error.fault
             raise EmbedderUnavailable(f"{self.name}: {error}", fault, error.retry_after) from None
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, struct.error):
             raise EmbedderUnavailable(f"{self.name}: not an embeddings answer") from None
         self._check_dimensions(vectors)
-        self._has_answered = True
+        self._form, self._has_answered = form, True
         return vectors
 
     def _ordered(self, data: list[dict[str, Any]]) -> list[list[float]]:
-        """Vectors in the order of their texts, none twice."""
-        found = {item["index"]: _numbers(item["embedding"]) for item in data}
+        """Vectors in the order of their texts, none twice.
+
+        Gemini leaves out an index of 0, others leave out all: then an item's place is meant.
+        """
+        found: dict[int, list[float]] = {}
+        for place, item in enumerate(data):
+            index = item.get("index")
+            found[place if index is None else index] = _numbers(item["embedding"])
         if found.keys() != set(range(len(data))):
             raise EmbedderUnavailable(f"{self.name}: vectors of other texts than were sent")
         return [found[place] for place in range(len(data))]
@@ -233,7 +274,7 @@ def _numbers(embedding: str | list[float]) -> list[float]:
 
 
 def embedded(embedder: Embedder, texts: list[str]) -> list[Any]:
-    """The embedder's answer, in whatever list or array it comes: one vector a text.
+    """One vector for each text, from whatever list or array the embedder returns.
 
     Raises:
         EmbedderUnavailable: it has another number of them.
@@ -242,7 +283,7 @@ def embedded(embedder: Embedder, texts: list[str]) -> list[Any]:
 
 
 def one_each(embedder: Embedder, texts: list[str], answer: Iterable[Any]) -> list[Any]:
-    """As `embedded`, of an answer that is there."""
+    """The same for an answer that is already there."""
     vectors = list(answer)
     if len(vectors) != len(texts):
         raise EmbedderUnavailable(f"{embedder.name}: {len(vectors)} vectors for {len(texts)} texts")

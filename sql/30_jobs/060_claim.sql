@@ -141,7 +141,7 @@ END $$;
 -- cannot be made has failed. NULL: nothing to do. The payload is checked again, because an agent
 -- can write it into the table: 200,000 ids would keep the worker from everybody else for 20 s, and
 -- twice as many more than twice as long.
-CREATE OR REPLACE FUNCTION _made_ready(
+CREATE OR REPLACE FUNCTION _prepare_job(
     claimed job, next bigint[], needs text, at timestamptz) RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -208,8 +208,8 @@ BEGIN
     FOREACH each IN ARRAY taken LOOP
         next := array_remove(next, each.job_id);
         result := CASE needs ->> each.kind
-                      WHEN 'nothing' THEN _hand_out(each)
-                      ELSE _made_ready(each, next, needs ->> each.kind, moment) END;
+                      WHEN 'nothing' THEN _claimed_job(each)
+                      ELSE _prepare_job(each, next, needs ->> each.kind, moment) END;
         IF result.job_id IS NOT NULL THEN
             room := room - 1;
             RETURN NEXT result;

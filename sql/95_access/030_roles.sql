@@ -379,7 +379,7 @@ END $$;
 -- What a role of pgmemoir lacks to use pgvector: the functions where ALTER DEFAULT PRIVILEGES took
 -- EXECUTE from PUBLIC, and the schema where that is not public, since a new schema is its owner's
 -- alone.
-CREATE OR REPLACE FUNCTION _lacking_for_vector()
+CREATE OR REPLACE FUNCTION _missing_for_vector()
     RETURNS TABLE (role text, "right" text, object text)
     LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -408,13 +408,13 @@ DECLARE
         FROM (SELECT format('GRANT %s %s TO %s;', l."right",
                             string_agg(DISTINCT l.object, ', '),
                             string_agg(DISTINCT l.role, ', ')) AS statement
-              FROM _lacking_for_vector() AS l GROUP BY l."right") AS s);
+              FROM _missing_for_vector() AS l GROUP BY l."right") AS s);
 BEGIN
     IF statements IS NOT NULL THEN
         EXECUTE statements;
     END IF;
     -- Who may use something without passing it on gets no error.
-    IF EXISTS (SELECT FROM _lacking_for_vector()) THEN
+    IF EXISTS (SELECT FROM _missing_for_vector()) THEN
         RAISE insufficient_privilege;
     END IF;
 EXCEPTION WHEN insufficient_privilege THEN

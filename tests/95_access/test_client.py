@@ -128,9 +128,10 @@ def test_in_the_callers_pipeline_the_failure_is_told_and_not_what_came_of_it(log
 @pytest.mark.usefixtures("agent")
 def test_what_never_reaches_the_server_leaves_none_either(log_in):
     conn = log_in("agent", autocommit=False)
+    memory = Memoir(conn, user="bob", embedder=None)
     conn.execute("SET client_encoding TO 'LATIN1'")
     with pytest.raises(UnicodeEncodeError):
-        Memoir(conn, user="bob", embedder=None).context("茶")
+        memory.context("茶")
     assert value(conn, "SELECT current_setting('memoir.user_id')") == ""
 
 

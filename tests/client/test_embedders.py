@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -203,12 +203,57 @@ def test_a_server_that_refuses_any_text_is_not_asked_for_each(api: Api) -> None:
         EmbedderUnavailable, match="HTTP 400, test_error, whatever the text"
     ) as caught:
         embedder.embed(["a", "b", "c", "d"])
-    assert (caught.value.fault, len(api.embeddings)) == ("settings", 4)
+    assert (caught.value.fault, len(api.embeddings)) == ("settings", 5)
     api.always = None
     embedder.embed(["a"])
     api.fail(status(400))
     with pytest.raises(EmbedderUnavailable, match=r"HTTP 400, test_error$"):
         embedder.embed(["bad"])
+
+
+@pytest.mark.parametrize(
+    ("refused", "kept"),
+    [
+        (lambda asked: asked["encoding_format"] == "base64", {"dimensions": 3}),
+        (lambda asked: "dimensions" in asked, {}),
+    ],
+)
+def test_a_server_that_refuses_a_form_is_asked_in_another(
+    api: Api, refused: Callable[[Any], bool], kept: dict[str, int]
+) -> None:
+    api.always = lambda reply: status(400)(reply) if refused(api.embeddings[-1]) else reply
+    embedder = api.embedder(dimensions=3)
+    assert embedder.embed(["four", "eleven char"]) == [[4, 1, 0], [11, 1, 0]]
+    asked = len(api.embeddings)
+    assert embedder.embed(["four"]) == [[4, 1, 0]]
+    assert len(api.embeddings) == asked + 1
+    last = api.embeddings[-1]
+    assert ({"dimensions": last["dimensions"]} if "dimensions" in last else {}) == kept
+
+
+@pytest.mark.parametrize(
+    "fault", [status(400), status(500, message="input (513 tokens) is too large to process")]
+)
+def test_a_text_that_is_too_long_for_a_server_goes_by_its_beginning(api: Api, fault: Fault) -> None:
+    def short(reply: Reply) -> Reply:
+        return fault(reply) if any(len(s) > 512 for s in api.embeddings[-1]["input"]) else reply
+
+    api.always = short
+    vectors = api.embedder().embed(["four", "长" * 4000, "eleven char", "s" * 700])
+    assert vectors == [[4, 1, 0], [500, 1, 0], [11, 1, 0], [350, 1, 0]]
+
+
+@pytest.mark.parametrize("left_out", [{0}, {0, 1, 2}])
+def test_an_index_may_be_left_out(api: Api, left_out: set[int]) -> None:
+    def without(reply: Reply) -> Reply:
+        kept = [
+            {key: item[key] for key in item if key != "index" or item[key] not in left_out}
+            for item in reply.body["data"]
+        ]
+        return Reply({**reply.body, "data": kept})
+
+    api.fail(without)
+    assert api.embedder().embed(["a", "bb", "ccc"]) == [[1, 1, 0], [2, 1, 0], [3, 1, 0]]
 
 
 def test_blank_texts_are_not_sent(api: Api) -> None:

@@ -56,11 +56,12 @@ def test_the_asynchronous_client_leaves_the_transaction_alone_too(
     assert db.execute("SELECT count(*) FROM memoir.memory").fetchone() == (0,)
 
 
-def test_a_connection_that_gives_text_as_bytes_is_refused(tx: psycopg.Connection) -> None:
-    with tx.transaction(force_rollback=True):
-        tx.execute("SET LOCAL client_encoding TO 'SQL_ASCII'")
-        with pytest.raises(MemoirError, match="SQL_ASCII"):
-            Memoir(tx)
+def test_a_connection_that_speaks_no_utf8_is_refused(tx: psycopg.Connection) -> None:
+    for encoding in ("SQL_ASCII", "LATIN1", "GBK"):
+        with tx.transaction(force_rollback=True):
+            tx.execute(f"SET LOCAL client_encoding TO '{encoding}'")
+            with pytest.raises(MemoirError, match=encoding):
+                Memoir(tx)
     assert Memoir(tx, embedder=None).remember("认证").action == "ADD"
 
 
