@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -219,11 +220,27 @@ def _failure(error: OpenAIError) -> ApiFailure:
         if cause in _SETTINGS:
             return ApiFailure(_SETTINGS[cause], "settings")
         if cause in _NOT_REACHED:
-            return ApiFailure("no connection", "server", passes=not is_late)
+            return _not_reached(error, is_late)
         if is_late:
             return ApiFailure("no answer in time")
         return _ConnectionLost("connection lost", passes=True)
     return ApiFailure(type(error).__name__)
+
+
+def _not_reached(error: Exception, is_late: bool) -> ApiFailure:
+    """With the reason of this machine, which names no more than a host."""
+    reason: BaseException | None = error
+    while reason is not None and not isinstance(reason, OSError):
+        reason = reason.__cause__ or reason.__context__
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        said = f"the server's certificate is not trusted: {reason.verify_message.rstrip('.')}"
+        return ApiFailure(f"{said} (SSL_CERT_FILE names what is trusted)", "settings")
+    said = "no connection"
+    if isinstance(reason, ssl.SSLError) and reason.reason:
+        said += f": TLS, {reason.reason.replace('_', ' ').lower()}"  # of https:// where http is
+    elif reason is not None and reason.strerror:
+        said += f": {reason.strerror.lower()}"
+    return ApiFailure(said, "server", passes=not is_late)
 
 
 def _refusal(error: APIStatusError) -> ApiFailure:
