@@ -18,6 +18,8 @@ from email.utils import mktime_tz, parsedate_tz
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from .forks import mind_forks
+
 if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI, OpenAIError
 
@@ -117,8 +119,12 @@ class Api:
         self._api_key = (api_key or os.environ.get("OPENAI_API_KEY", "")).strip()
         self._timeout = timeout
         self._retries = retries
+        self._begin_anew()
+        mind_forks(self)
+
+    def _begin_anew(self) -> None:
+        """Without a connection; a forked process must not read answers of the one it is from."""
         self._client: OpenAI | None = None
-        self._process = os.getpid()
         self._lock = threading.Lock()
 
     def ask(self, request: Callable[[OpenAI], T]) -> T:
@@ -181,8 +187,7 @@ class Api:
         import openai
 
         with self._lock:
-            # A forked process must not read the answers of the one it comes from.
-            if self._client is None or self._process != os.getpid():
+            if self._client is None:
                 if not self._api_key:
                     raise ApiFailure(
                         "OPENAI_API_KEY is not set; for a server without keys, set it to none",
@@ -198,7 +203,6 @@ class Api:
                 except Exception as error:  # of httpx, of a proxy's package, of the certificates
                     reason = f"OPENAI_BASE_URL, a proxy or SSL_CERT_FILE: {type(error).__name__}"
                     raise ApiFailure(reason, "settings") from None
-                self._process = os.getpid()
             return self._client
 
 

@@ -36,6 +36,7 @@ from pgmemoir import (
     WordLlamaEmbedder,
     default_embedder,
     embedders,
+    forks,
     openai_api,
 )
 
@@ -360,13 +361,14 @@ def test_nobody_who_recalls_waits_for_a_long_pause(api: Api) -> None:
     assert (caught.value.retry_after, len(api.embeddings)) == (30, 1)
 
 
-def test_a_forked_process_connects_anew_and_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_process_connects_anew_and_once(api: Api) -> None:
     embedder = api.embedder()
     used = []
-    for process in (1, 2, 2):
-        monkeypatch.setattr(openai_api.os, "getpid", lambda process=process: process)
+    for _ in range(3):
         embedder.embed(["x"])
         used.append(embedder._api._client)
+        if len(used) == 1:
+            forks._all_begin_anew()
     assert used[0] is not used[1] is used[2]
 
 
