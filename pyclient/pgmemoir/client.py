@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar, Unpack, cast
 from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import PipelineStatus, TransactionStatus
 
 from . import calls_replica
@@ -326,7 +327,17 @@ def _turns_of(given: psycopg.AsyncConnection[Any] | None) -> _Turns:
 
 def resolve_dsn(dsn: str | None) -> str:
     """The given one, else ``MEMOIR_DSN``, else the embedded server of the data directory."""
-    return dsn or os.environ.get("MEMOIR_DSN") or embedded_dsn()
+    dsn = dsn or os.environ.get("MEMOIR_DSN")
+    if not dsn:
+        return embedded_dsn()
+    try:
+        conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:  # its text quotes the string, with a password
+        raise MemoirError(
+            "that is no connection string of PostgreSQL",
+            hint="One is postgresql://user@host:5432/database; SQLAlchemy's +psycopg is not in it.",
+        ) from None
+    return dsn
 
 
 def embedded_dsn(data_dir: Path | None = None) -> str:
