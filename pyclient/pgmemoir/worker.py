@@ -163,6 +163,8 @@ class Worker:
             self._release()
             self._conn.close()
             self._say("stop", done=self._summary.done, failed=self._summary.failed)
+            self._woken.close()
+            self._waker.close()
         return self._summary
 
     def _work(self, once: bool) -> None:
@@ -410,7 +412,7 @@ class Worker:
         return any(descriptor in found for descriptor in descriptors)
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # a full pipe has enough marks
+        with suppress(OSError):  # a full pipe has enough marks, and who has ended needs none
             self._waker.send(b".")
 
     def _reconnect(self, error: psycopg.Error, once: bool) -> bool:
