@@ -21,7 +21,7 @@ demo: $(READY)
 # with each version. One speaks, the others when it is done. 16 is the shortest and gives way. In a
 # new clone it begins when the two have compiled the tests, each its part: that takes a core 7 s.
 # The tests keep bytecode, whatever the shell says: collecting takes 3.5 s instead of 9.
-OUTSIDE := tests/client tests/install tests/trust tests/house_rules
+OUTSIDE := tests/client tests/install tests/trust tests/house_rules tests/bench
 INSIDE := tests $(OUTSIDE:%=--ignore=%)
 
 test: $(READY)

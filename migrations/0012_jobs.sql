@@ -93,7 +93,7 @@ COMMENT ON COLUMN query_expansion.uses IS 'How often expand_query() found it.';
 INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
     ('embed', 'embedding',
      '{"type": "object", "required": ["memory_ids"], "properties": {
-         "memory_ids": {"type": "array", "items": {"type": "string"}}}}',
+         "memory_ids": {"type": "array", "items": {"type": "string"}, "maxItems": 10000}}}',
      'Vectors for memories without one. claim() makes these jobs itself.'),
     ('keywords', 'chat',
      '{"type": "object", "required": ["memory_id"], "properties": {
@@ -121,7 +121,8 @@ INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
      'One to three memories in place of three or more old ones of a kind (D1 4.1).'),
     ('archive', 'chat',
      '{"type": "object", "required": ["event_ids"], "properties": {
-         "event_ids": {"type": "array", "items": {"type": "string"}, "minItems": 1}}}',
+         "event_ids": {"type": "array", "items": {"type": "string"},
+                       "minItems": 1, "maxItems": 10000}}}',
      'A summary of old events, and what in them matters for good (D3 4.6).'),
     ('rolling_summary', 'chat', '{"type": "object"}',
      'Who the user is and what he is doing, in a few sentences (D3 2.1).'),

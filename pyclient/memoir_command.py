@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from types import FrameType
 
 
@@ -17,6 +18,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, _stop)
     from pgmemoir.cli import main as command
 
+    command.read_module(sys.argv[1:])
     try:
         if hears:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -91,7 +91,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock({ledger.LOCK});
     IF to_regclass('{SCHEMA}.migration') IS NOT NULL THEN
         RAISE EXCEPTION 'memoir migrate has installed pgmemoir in this database'
-            USING ERRCODE = 'ME013', HINT = 'Upgrade it on the same road: memoir migrate';
+            USING ERRCODE = 'ME013', HINT = 'Upgrade it the way it was installed: memoir migrate';
     END IF;
 END $guard$;
 """

@@ -47,6 +47,7 @@ CREATE TABLE goals (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 """
+DROP_TABLES = "DROP TABLE tasks, learnings, capabilities, cecelia_events, goals"
 USER = "cecelia"
 CALLS: dict[str, dict[str, Any]] = {
     "tasks": {"kind": "task", "content": ["title", "description"], "data": ["status", "metadata"]},

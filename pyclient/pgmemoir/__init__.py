@@ -6,50 +6,54 @@
 ...     print(memory.context("which database is staging on?"))
 """
 
-from .cache import CacheInfo
-from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered
-from .client import AsyncMemoir, Memoir
-from .embedders import (
-    Embedder,
-    EmbedderUnavailable,
-    OpenAIEmbedder,
-    WordLlamaEmbedder,
-    default_embedder,
-)
-from .errors import (
-    BadEvent,
-    BadSource,
-    BadText,
-    BadTimestamp,
-    BudgetOutOfRange,
-    DimensionMismatch,
-    MemoirError,
-    MissingUser,
-    ModelMismatch,
-    NotFound,
-    NotInstalled,
-    NotPossible,
-    OutOfRange,
-    SchemaMismatch,
-    UnknownKind,
-    UnknownMode,
-    UnusableVector,
-)
-from .evaluation import Evaluation, GoldQuestion, Replayed
-from .memories import (
-    Applied,
-    Changed,
-    Changes,
-    Deleted,
-    Entity,
-    Filters,
-    Listed,
-    Related,
-    Revision,
-    Undone,
-)
-from .sessions import ListedSession, Message, Session, SessionEnd
-from .sources import Columns, Filled, Source
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cache import CacheInfo
+    from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered
+    from .client import AsyncMemoir, Memoir
+    from .embedders import (
+        Embedder,
+        EmbedderUnavailable,
+        OpenAIEmbedder,
+        WordLlamaEmbedder,
+        default_embedder,
+    )
+    from .errors import (
+        BadEvent,
+        BadSource,
+        BadText,
+        BadTimestamp,
+        BudgetOutOfRange,
+        DimensionMismatch,
+        MemoirError,
+        MissingUser,
+        ModelMismatch,
+        NotFound,
+        NotInstalled,
+        NotPossible,
+        OutOfRange,
+        SchemaMismatch,
+        UnknownKind,
+        UnknownMode,
+        UnusableVector,
+    )
+    from .evaluation import Evaluation, GoldQuestion, Replayed
+    from .memories import (
+        Applied,
+        Changed,
+        Changes,
+        Deleted,
+        Entity,
+        Filters,
+        Listed,
+        Related,
+        Revision,
+        Undone,
+    )
+    from .sessions import ListedSession, Message, Session, SessionEnd
+    from .sources import Columns, Filled, Source
 
 __version__ = "0.1.0"
 
@@ -107,3 +111,30 @@ __all__ = [
     "WordLlamaEmbedder",
     "default_embedder",
 ]
+
+# The client reads most of the others.
+_MODULES = (
+    "client",
+    "calls",
+    "cache",
+    "embedders",
+    "errors",
+    "evaluation",
+    "memories",
+    "sessions",
+    "sources",
+)
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of the package
+
+    def __getattr__(name: str) -> Any:
+        """A public name, whose module is read when it is asked for: few commands need them all."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        modules = (vars(import_module(f".{module}", __name__)) for module in _MODULES)
+        globals()[name] = found = next(names[name] for names in modules if name in names)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

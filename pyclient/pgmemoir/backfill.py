@@ -27,9 +27,9 @@ PAUSE = 1.0
 
 # How long to wait when the embedder gives nothing, before its texts are tried one by one.
 _WAITS = (1.0, 4.0, 15.0, 60.0)
-# Whom the embedder asks to stay away for longer does not wait for it.
+# If the embedder asks for a longer pause, the run ends instead.
 _LONGEST_WAIT = 3600.0
-# So many of those without a vector, one after the other, and the embedder is gone.
+# After so many memories in a row without a vector, the embedder counts as gone.
 _MISSES = 5
 
 _BACKLOG = b"""SELECT users, memories, tokens
@@ -63,7 +63,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of one batch.
+    """The outcome of one batch.
 
     Attributes:
         done: memories that have their vectors now.
@@ -119,11 +119,17 @@ def backfill(
     with translated():
         run = _Run(conn, embedder, model is not None, sleep, tell)
         after: tuple[str | None, int | None] = (None, None)
-        while bare := [_Bare(*row) for row in rows(conn, _NEXT, (batch, *after, user, model))]:
+        while bare := _waiting(conn, (batch, *after, user, model)):
             if after != (None, None):
                 sleep(pause)
             yield run.fill(bare)
             after = (bare[-1].owner, bare[-1].memory_id)
+
+
+def _waiting(conn: psycopg.Connection[Any], request: tuple[Any, ...]) -> list[_Bare]:
+    """The next ones without a vector, in a transaction of the connection's isolation."""
+    with conn.transaction():
+        return [_Bare(*row) for row in rows(conn, _NEXT, request)]
 
 
 class _Run:
@@ -169,7 +175,7 @@ class _Run:
             if len(texts) == 1 or _fault(error) == "settings":
                 yield texts[0], self._missed(error)
                 return
-            for text in texts:  # one of them may be at fault, but which?
+            for text in texts:  # one text may be at fault; find it
                 yield from self._embedded([text], waits=())
         else:
             self._misses = 0
@@ -195,7 +201,7 @@ class _Run:
         return embedded(self._embedder, texts)
 
     def _missed(self, error: Exception) -> str:
-        """Why a text has no vector; too often in a row, and it is not the texts."""
+        """Why a text has no vector; after too many in a row, the embedder is to blame."""
         self._misses += _fault(error) != "request"
         if _fault(error) in ("server", "settings") or self._misses == _MISSES:
             raise _gone(error)
@@ -207,7 +213,7 @@ class _Run:
         if not self._model_named:
             answer(self._conn, use_model(self._embedder.name, self._embedder.dimensions))
             self._model_named = True
-        # By its name: somebody may go over to another model at any time.
+        # By name: the database may switch to another model at any time.
         name = self._embedder.name
         statement, calls = self._halfvec.statement(_SET), []
         for owner, group in groupby(bare, key=lambda one: one.owner):

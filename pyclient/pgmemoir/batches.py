@@ -1,4 +1,4 @@
-"""Many things a few at a time, as one statement or one request takes them."""
+"""Splits items into batches that one statement or one request takes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 def batches(
-    items: Iterable[T], most: int, largest: int, size: Callable[[T], int]
+    items: Iterable[T], max_items: int, max_size: int, size: Callable[[T], int]
 ) -> Iterator[list[T]]:
-    """Batches of at most ``most`` items, and of size ``largest`` unless one alone has more."""
+    """Batches of at most ``max_items``, whose sizes add up to ``max_size`` unless one has more."""
     batch: list[T] = []
     total = 0
     for item in items:
         more = size(item)
-        if batch and (len(batch) == most or total + more > largest):
+        if batch and (len(batch) == max_items or total + more > max_size):
             yield batch
             batch, total = [], 0
         batch.append(item)

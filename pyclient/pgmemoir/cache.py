@@ -12,7 +12,7 @@ from .vectors import HalfVector
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """How often the vector of a question was at hand (``hits``) and was not.
+    """How often the vector of a question was in the cache (``hits``) or not (``misses``).
 
     ``size`` of at most ``limit`` vectors are kept.
     """
@@ -30,9 +30,7 @@ class CacheInfo:
 
 
 class QueryCache:
-    """Vectors by the text they were made of; what was not asked for longest goes.
-
-    Threads may share it.
+    """A least-recently-used cache of vectors by text. Threads may share it.
 
     Args:
         limit: how many it keeps. 256 of 1536 dimensions take 0.8 MB.
@@ -51,7 +49,7 @@ class QueryCache:
         self._misses = 0
 
     def get(self, text: str) -> HalfVector | None:
-        """The vector of a text, None when it is to be made."""
+        """The vector of a text, None if it is not in the cache."""
         with self._lock:
             vector = self._vectors.get(text)
             if vector is None:

@@ -42,7 +42,7 @@ class Recall:
         block: the formatted text for a prompt, never over the budget.
         memory_ids: the memories in the block, the best first.
         tokens: estimated tokens of the block.
-        candidates: how many memories and events were considered.
+        candidates: how many scored memories and events went to selection.
         retrieval_id: its record in the log, for `mark_used`; None when it was not logged.
     """
 
@@ -260,7 +260,7 @@ class Call(Generic[T]):
 
 
 def columns(kind: type[Any]) -> str:
-    """Those of the rows that `each` and `one` make a dataclass of: its fields, in order."""
+    """The columns that `each` and `one` make a dataclass of: its fields, in order."""
     return ", ".join(field.name for field in fields(kind))
 
 
@@ -473,17 +473,17 @@ def _maintained_all(rows: list[Row]) -> list[Maintained]:
 
 
 def each(kind: Callable[..., T]) -> Callable[[list[Row]], list[T]]:
-    """Makes one of a kind of each row."""
+    """A parser that makes a ``kind`` of each row."""
     return lambda rows: [kind(*row) for row in rows]
 
 
 def one(kind: Callable[..., T]) -> Callable[[list[Row]], T]:
-    """Makes one of a kind of the first row."""
+    """A parser that makes a ``kind`` of the first row."""
     return lambda rows: kind(*rows[0])
 
 
 def first(rows: list[Row]) -> Any:
-    """The one value of an answer."""
+    """The single value of an answer."""
     return rows[0][0]
 
 

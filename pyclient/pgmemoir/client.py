@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class _Turns:
-    """What tasks take turns by: a lock of this event loop, as a script may run several in turn."""
+    """The lock by which tasks take turns, one for each event loop: a script may run several."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -54,8 +54,8 @@ class _Turns:
         return self._lock
 
 
-# Of connections that were given: a call is several statements, between which no other client of
-# the connection may send its own.
+# Locks of connections that callers passed: a call is several statements, and no other client of the
+# connection may send its own in between.
 _LOCKS: WeakKeyDictionary[psycopg.Connection[Any], threading.RLock] = WeakKeyDictionary()
 _TURNS: WeakKeyDictionary[psycopg.AsyncConnection[Any], _Turns] = WeakKeyDictionary()
 _MAKING_ONE = threading.Lock()
@@ -175,7 +175,7 @@ class Memoir(Recalling):
                     self._names_user = answer(conn, SEES_ONE_USER)
                 if not self._names_user:
                     return _carry_out(conn, step)
-                with _in_the_name_of(conn, self._user):
+                with _as_user(conn, self._user):
                     return _carry_out(conn, step)
             except psycopg.Error as error:
                 raise translate(error) from error
@@ -191,7 +191,7 @@ class Memoir(Recalling):
                 fallback_application_name="pgmemoir",
             )
             try:
-                _mind_a_pooler(conn, answer(conn, SESSION))
+                _prepare_nothing_if_pooled(conn, answer(conn, SESSION))
             except BaseException:  # Ctrl-C too
                 conn.close()
                 raise
@@ -303,7 +303,7 @@ class AsyncMemoir(Recalling):
                 fallback_application_name="pgmemoir",
             )
             try:
-                _mind_a_pooler(conn, await _execute_async(conn, SESSION))
+                _prepare_nothing_if_pooled(conn, await _execute_async(conn, SESSION))
             except BaseException:  # a cancelled task too
                 await conn.close()
                 raise
@@ -355,7 +355,7 @@ def embedded_dsn(data_dir: Path | None = None) -> str:
 
 
 def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | None]:
-    """Which of the two it is that a client was made with."""
+    """The connection string, or the connection, that a client was made with."""
     if isinstance(value, str) and not value.strip():  # of a variable that was not set
         raise MemoirError(
             "the connection string is empty",
@@ -376,10 +376,13 @@ def _dsn_or_given(value: Any, kind: type[Given]) -> tuple[str | None, Given | No
     raise TypeError(f"{given} is neither a connection string nor a psycopg.{kind.__name__}")
 
 
-def _mind_a_pooler(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], pid: int) -> None:
-    """Prepare nothing if a pooler answers, which gives out pids of its own.
+def _prepare_nothing_if_pooled(
+    conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], pid: int
+) -> None:
+    """Prepare no statements behind a pooler, which reports pids of its own.
 
-    The next statement may go to another session, where the same name is another client's statement.
+    There the next statement may go to another session, where the same name is another client's
+    statement.
     On a direct connection a recall is prepared, which saves 6 % of its processor time.
     """
     if pid != conn.info.backend_pid:
@@ -403,11 +406,11 @@ def _carry_out(conn: psycopg.Connection[Any], step: Call[Any] | Batch) -> Any:
 
 
 @contextmanager
-def _in_the_name_of(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
-    """Within it the role acts for this user; a user that the caller named stays.
+def _as_user(conn: psycopg.Connection[Any], user: str) -> Iterator[None]:
+    """Set ``memoir.user_id`` to this user for the block, unless the caller has set it.
 
-    In a transaction of the client's own, or for this part of the caller's: nothing is left in the
-    session, which a pooler may give to others.
+    It is set for the client's own transaction, or for this part of the caller's: nothing is left in
+    the session, which a pooler may give to others.
     """
     if _keeps_writes(conn):
         with Pipelined(conn) as inside, conn.pipeline(), conn.transaction(), inside:
@@ -462,7 +465,7 @@ async def _in_the_name_of_async(
 
 
 def _is_whole(conn: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    """Whether the caller's transaction continues; one that failed forgets what was set in it.
+    """Whether the caller's transaction has not failed; if it has, its settings are gone anyway.
 
     In a pipeline of the caller's its status comes later than the failure.
     """

@@ -8,17 +8,20 @@ import psycopg
 
 
 def connect(dsn: str, *, autocommit: bool = True, **more: Any) -> psycopg.Connection[Any]:
-    """One that may lead to a pooler of transactions: it prepares nothing.
+    """A connection that prepares no statement, because it may lead to a transaction pooler.
 
-    It speaks UTF-8, whatever encoding the environment or the role is set to.
+    It speaks UTF-8, whatever encoding the environment or the role is set to, and whatever isolation
+    the database is set to, each transaction sees what those it waited for did.
     """
-    return psycopg.connect(
+    conn = psycopg.connect(
         dsn, autocommit=autocommit, prepare_threshold=None, client_encoding="utf8", **more
     )
+    conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    return conn
 
 
 def has_own_session(conn: psycopg.Connection[Any]) -> bool:
-    """Whether nobody else gets the session, as from a pooler, which gives out pids of its own.
+    """Whether the session is this connection's alone, and not a pooler's, which reports other pids.
 
     There a LISTEN would stay, and send notifications to clients that never asked for any. pgpool
     gives out the pid of a standby, where it reads, and asks its primary about recovery.

@@ -26,7 +26,7 @@ AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
 
 def _read(document: str | bytes) -> Any:
-    """A JSON document; what Python does not read as its text, so that one keeps no others from it.
+    """A JSON document; as text if Python cannot read it, so that one does not hide the others.
 
     PostgreSQL stores deeper ones than Python reads, and integers of more than 4,300 digits.
     """
@@ -50,7 +50,7 @@ _ADAPTERS = _own_adapters()
 
 
 class Cursor(psycopg.Cursor[Row]):
-    """Tuples of Python's own types."""
+    """A cursor whose rows are tuples of plain Python types."""
 
     def __init__(self, conn: psycopg.Connection[Any]) -> None:
         super().__init__(conn, row_factory=tuple_row)
@@ -76,10 +76,9 @@ class AsyncCursor(psycopg.AsyncCursor[Row]):
 
 
 def is_free(conn: AnyConnection | None) -> bool:
-    """Whether a connection outside transactions takes a statement.
+    """Whether a connection takes a statement now, outside transactions.
 
-    It does not when it was lost, nor when a call on it was interrupted (Ctrl-C) at a moment at
-    which psycopg leaves it in the middle of a statement or a pipeline.
+    Not if it was lost, or if Ctrl-C interrupted a call in the middle of a statement or a pipeline.
     """
     return (
         conn is not None
@@ -90,9 +89,9 @@ def is_free(conn: AnyConnection | None) -> bool:
 
 
 def _was_ended(conn: AnyConnection) -> bool:
-    """Whether the server ended it since the last call: by a restart, or idle_session_timeout.
+    """Whether the server has ended it since the last call (restart, idle_session_timeout).
 
-    libpq knows once it has read the server's last words, and then the end behind them (2 us each).
+    libpq notices after two reads, of the server's last message and of its end (2 us each).
     """
     with suppress(psycopg.OperationalError):
         conn.pgconn.consume_input()
@@ -101,11 +100,11 @@ def _was_ended(conn: AnyConnection) -> bool:
 
 
 class Pipelined:
-    """Around a pipeline and once more inside it: interrupted, the connection is closed.
+    """Closes the connection if a pipeline is interrupted; used around the pipeline and inside it.
 
-    Ctrl-C or a cancelled task leaves it in the pipeline, where every later statement is answered by
-    "pipeline aborted", or counts one transaction too many. And from inside a pipeline psycopg waits
-    for what was sent, for a lock without end. In a pipeline of the caller's it stays open.
+    After Ctrl-C or a cancelled task every later statement would get "pipeline aborted", or psycopg
+    would count one transaction too many; and leaving a pipeline, psycopg waits for what was sent,
+    perhaps for a lock. A connection in a pipeline of the caller's stays open.
     """
 
     def __init__(self, conn: AnyConnection) -> None:

@@ -25,13 +25,13 @@ State = Literal["ok", "warn", "fail", "skip"]
 SLOW_RECALL_MS = 200.0
 # Without these the other checks could only fail too.
 _NEEDED = ("server", "pgvector", "migrations", "objects", "version")
-# What memoir.health() says of the server is told before.
+# Names in memoir.health() that another check reports already.
 _TOLD_HERE = {"server", "pgvector", "version"}
 _STATES: dict[str, State] = {"ok": "ok", "warning": "warn", "error": "fail", "unseen": "skip"}
 _MAY_RECALL = b"""SELECT current_user, has_function_privilege(oid, 'EXECUTE') FROM pg_proc
 WHERE pronamespace = 'memoir'::regnamespace AND proname = 'recall'"""
 _HEALTH = b"SELECT name, status, value, advice FROM memoir.health()"
-# Jobs that are dead are worse: what to do about them stays.
+# Dead jobs are worse: their advice is kept.
 _LACKS_CHAT = b"""SELECT coalesce(sum(waiting) FILTER (WHERE needs = 'chat'), 0) > 0
 AND sum(dead) = 0 FROM memoir.job_overview"""
 _HAS_FUNCTIONS = b"SELECT to_regproc('memoir.pgmemoir_version') IS NOT NULL"
@@ -123,7 +123,7 @@ def _pgvector(conn: psycopg.Connection[Any]) -> Check:
         b" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
     )
     if not found:
-        hint = prerequisites.RESTORE if ledger.road(conn) else VECTOR_HINT
+        hint = prerequisites.RESTORE if ledger.installed_by(conn) else VECTOR_HINT
         return Check("pgvector", "fail", "the extension vector is not installed", hint)
     version, schema = found[0]
     text = f"{version} in schema {schema}"
@@ -157,7 +157,7 @@ def _migrations(conn: psycopg.Connection[Any]) -> Check:
     if names["pending"]:
         text = f"pending: {', '.join(names['pending'])}"
         return Check("migrations", "fail", text, ledger.update_hint(conn))
-    return Check("migrations", "ok", f"{len(files) - 1} applied, by {ledger.road(conn)}")
+    return Check("migrations", "ok", f"{len(files) - 1} applied, by {ledger.installed_by(conn)}")
 
 
 def _absence(conn: psycopg.Connection[Any]) -> tuple[str, str]:
@@ -242,7 +242,7 @@ def _health(conn: psycopg.Connection[Any], chat: ChatModel | None) -> list[Check
 
 
 def _jobs(conn: psycopg.Connection[Any], chat: ChatModel | None, known: Check) -> Check:
-    """What waits for a worker, and whether there is the model it waits for."""
+    """What waits for a worker, and whether the model for it is configured."""
     if known.state == "skip":
         return known
     text = f"{known.text}, chat model {chat.name if chat else 'none'}"

@@ -149,7 +149,7 @@ class OpenAIEmbedder:
         return self._dimensions
 
     def expect(self, dimensions: int) -> None:
-        """Say how long the vectors of such a model are: a first answer that is wrong is refused."""
+        """Set the length of the vectors: a first answer of another length is refused, too."""
         self._dimensions = self._dimensions or dimensions
 
     def embed(self, texts: list[str]) -> list[list[float]]:
@@ -166,14 +166,14 @@ class OpenAIEmbedder:
         return [vector for batch in requests for vector in self._divided(batch)]
 
     def _divided(self, texts: list[str]) -> list[list[float]]:
-        """In halves, where a server takes fewer texts than OpenAI's; some take ten."""
+        """The vectors of texts, sent in halves where a server refuses so many; some take ten."""
         if len(texts) <= self._most:
             try:
                 return self._request(texts)
             except EmbedderUnavailable as error:
                 if error.fault != "request":
                     raise
-                if len(texts) == 1:  # so it was this text, and not how many there were
+                if len(texts) == 1:  # so it is this text, not their number
                     self._most = OPENAI_BATCH
                     return [self._refused(texts[0], error)]
                 self._most = len(texts) // 2
@@ -181,7 +181,7 @@ class OpenAIEmbedder:
         return self._divided(texts[:half]) + self._divided(texts[half:])
 
     def _refused(self, text: str, error: EmbedderUnavailable) -> list[float]:
-        """The vector of such a text: in another form, or of its beginning."""
+        """The vector of a text that was refused: in another form, or of its first half."""
         form = self._form
         if not self._has_answered:
             self._find_form()
@@ -193,7 +193,7 @@ class OpenAIEmbedder:
         return vector
 
     def _find_form(self) -> None:
-        """A server that has refused all so far is asked for something that nobody refuses.
+        """Find a form of request that the server accepts, with a text that nobody refuses.
 
         Raises:
             EmbedderUnavailable: it refuses that in every form.
@@ -229,7 +229,7 @@ class OpenAIEmbedder:
                 return self._request(texts, form._replace(encoding="float"))
             vectors = self._ordered(one_each(self, texts, data))
         except ApiFailure as error:
-            # 401, 404: who has never answered will not do so a moment later, either.
+            # 401, 404: a server that has never answered will not answer a moment later, either.
             is_refusal = error.fault == "server" and error.refuses and not self._has_answered
             fault = "settings" if is_refusal else error.fault
             raise EmbedderUnavailable(f"{self.name}: {error}", fault, error.retry_after) from None
@@ -274,7 +274,7 @@ def _numbers(embedding: str | list[float]) -> list[float]:
 
 
 def embedded(embedder: Embedder, texts: list[str]) -> list[Any]:
-    """The embedder's answer, in whatever list or array it comes: one vector a text.
+    """One vector for each text, from whatever list or array the embedder returns.
 
     Raises:
         EmbedderUnavailable: it has another number of them.
@@ -283,7 +283,7 @@ def embedded(embedder: Embedder, texts: list[str]) -> list[Any]:
 
 
 def one_each(embedder: Embedder, texts: list[str], answer: Iterable[Any]) -> list[Any]:
-    """As `embedded`, of an answer that is there."""
+    """The same for an answer that is already there."""
     vectors = list(answer)
     if len(vectors) != len(texts):
         raise EmbedderUnavailable(f"{embedder.name}: {len(vectors)} vectors for {len(texts)} texts")

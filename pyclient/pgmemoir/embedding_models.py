@@ -1,7 +1,7 @@
 """Switches to another embedding model while the one in use serves every recall.
 
 `add` it, make its traces (`make_traces`), have them embedded (`backfill.backfill` with its name),
-then `switch`: one statement. `drop` the old one when nobody will go back to it.
+then `switch`: one statement. `drop` the old one when it is no longer needed.
 """
 
 from __future__ import annotations

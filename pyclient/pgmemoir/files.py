@@ -48,7 +48,7 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     with reading(path):
         _refuse_special(path)
         with path.open("rb") as file:
-            data = file.read(largest + 1)  # not every file tells its size
+            data = file.read(largest + 1)  # not every file has a known size
     if len(data) > largest:
         raise BadFile(
             f"{path} is too large",
@@ -87,7 +87,7 @@ def check_target(path: Path, data: bytes) -> None:
 
 
 def _refuse_special(path: Path) -> None:
-    """Refuse what may never end when it is read, and is gone when a file takes its place."""
+    """Refuse pipes and devices: reading may never end, and replacing one would remove it."""
     if path.exists() and not path.is_file():
         raise BadFile(f"{path} is not a regular file", hint="Move it away.")
 
@@ -110,7 +110,7 @@ def write_atomically(
         data: its new content.
         keep: leave its old content beside it, as ``NAME.bak``.
         like: the file whose permissions and owner it gets, if not its own.
-        at_last: called when all but the name is on disk; if it raises, the file stays as it is.
+        at_last: called before the new file gets its name; if it raises, the file stays as it is.
 
     Returns:
         whether anything was written.

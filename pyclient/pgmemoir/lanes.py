@@ -27,18 +27,18 @@ REQUESTS = 2
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-# So many jobs, one after the other, and the model fails at all of them, for a reason that nobody
-# knows: it is asked seldom, because each question may cost.
+# After so many failed jobs in a row, for unknown reasons, the model is asked seldom, because each
+# question may cost.
 _MANY = 5
 _LONGEST_OUTAGE = 600.0
-# A server may ask for more; it is asked again after this.
+# The longest pause that a server may ask for.
 _LONGEST_REQUEST = 3600.0
 
 
 class Pause:
-    """How long a model that did not answer is left alone: longer each time, partly random.
+    """The pause after a model did not answer: longer each time, partly random.
 
-    It also tells whether the model fails at a job, or at whatever it is asked.
+    It also tells whether the model fails at one job, or at all of them.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Pause:
         self._failed: set[int] = set()  # jobs, since the last answer
 
     def failed(self, job_id: int, failure: Unavailable) -> float | None:
-        """Leave it alone; returns the seconds, or None if that was an attempt of the job."""
+        """Begin a pause; returns its seconds, or None if the job has used up an attempt."""
         if failure.fault == "request":
             return None
         with self._lock:
@@ -63,11 +63,10 @@ class Pause:
         return None if failure.fault == "either" and answered else seconds
 
     def begin(self, retry_after: float | None = None, longest: float = _LONGEST_PAUSE) -> float:
-        """Leave it alone for as long as it asks, or for the next pause; returns the seconds.
+        """Pause for as long as the model asks, or for the next pause; returns the seconds.
 
-        One that fails again after the pause it asked for (0, or a time that is over by this clock)
-        is left alone for the next pause at least. Requests that were on their way when a pause
-        began, and fail in it, make it no longer.
+        If it fails again after the pause it asked for (which may be 0), the next pause is the
+        least. Requests that were under way when a pause began, and fail in it, do not extend it.
         """
         with self._lock:
             is_first = self._next == _FIRST_PAUSE
@@ -87,7 +86,7 @@ class Pause:
         return len(self._failed) >= _MANY
 
     def end(self) -> None:
-        """It answered."""
+        """The model answered."""
         with self._lock:
             self._next = _FIRST_PAUSE
             self._answered = True
@@ -114,7 +113,7 @@ class Lane(ABC):
 
     @abstractmethod
     def room(self, tasks: int) -> int:
-        """How much may be claimed while so many tasks are running."""
+        """How much may be claimed while this number of tasks is running."""
 
     @abstractmethod
     def size(self, job: Job) -> int:
@@ -150,16 +149,16 @@ class EmbedLane(Lane):
         self._batch = batch
 
     def room(self, tasks: int) -> int:
-        """One request, which the last job may overfill; none when enough are running."""
+        """The texts of one request, which the last job may exceed; 0 when enough are running."""
         most = 1 if self.pause.is_outage else REQUESTS
         return OPENAI_BATCH - self._batch + 1 if tasks < most else 0
 
     def size(self, job: Job) -> int:
-        """Its texts."""
+        """The number of its texts."""
         return len(job.texts or ())
 
     def next_users(self, room: int) -> list[tuple[str, int]]:
-        """Each with jobs for all that waits of them; in turns, if it is more than the room."""
+        """Each with enough jobs for all of their texts; in turns, if these exceed the room."""
         found = []
         while room > 0 and self.ready:
             user, waiting = self.ready.popleft()
@@ -177,7 +176,7 @@ class EmbedLane(Lane):
         return (self._embedder.name, dimensions) if dimensions else None
 
     def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
-        """All in one."""
+        """All jobs as one task."""
         return [jobs] if jobs else []
 
     def work(self, jobs: Sequence[Job]) -> list[Result]:
@@ -189,7 +188,7 @@ class EmbedLane(Lane):
             return [_embedded(job, [next(vectors) for _ in job.texts or ()]) for job in jobs]
         except Exception as error:
             failure = _failure(self._embedder.name, error)
-            if failure.fault == "request" and len(jobs) > 1:  # one text is at fault, but whose?
+            if failure.fault == "request" and len(jobs) > 1:  # one text is at fault; find it
                 return [result for job in jobs for result in self.work([job])]
             wait = self.pause.failed(jobs[0].job_id, failure)
             return [Fail(job, str(failure), wait) for job in jobs]
@@ -208,7 +207,7 @@ class ChatLane(Lane):
         self._most = most
 
     def room(self, tasks: int) -> int:
-        """As many as are not running."""
+        """How many more may run."""
         return (1 if self.pause.is_outage else self._most) - tasks
 
     def size(self, _job: Job) -> int:
@@ -226,7 +225,7 @@ class ChatLane(Lane):
         return found
 
     def tasks(self, jobs: Sequence[Job]) -> Sequence[Sequence[Job]]:
-        """Each by itself."""
+        """Each job as a task."""
         return [[job] for job in jobs]
 
     def work(self, jobs: Sequence[Job]) -> list[Result]:
@@ -247,7 +246,7 @@ class ChatLane(Lane):
 
 
 def _failure(model: str, error: Exception) -> Unavailable:
-    """How a model failed; whose fault it is that one raises anything else is unknown."""
+    """The failure as `Unavailable`; whose fault any other exception is, is unknown."""
     if isinstance(error, Unavailable):
         return error
     if isinstance(error, DimensionMismatch):

@@ -1,4 +1,4 @@
-"""The table ``memoir.migration``: what ran in a database, and on which road it came there.
+"""The table ``memoir.migration``: what ran in a database, and how it was installed.
 
 `migrations` writes it while it runs the files; the script of the extension, made by
 ``scripts/build_extension.py``, writes the same rows. A row has the hash of its text; that of the
@@ -22,7 +22,7 @@ LOCK = 0x6D656D6F6972  # 'memoir' in ASCII: who installs or upgrades holds this 
 # The names of objects as the ledger has them.
 PLAIN_NAMES = "SET LOCAL quote_all_identifiers = off"
 
-# The first row, of kind base: its name is the road.
+# The first row, of kind base: its name says how it was installed.
 MIGRATE = "base"
 EXTENSION = "extension"
 
@@ -189,16 +189,16 @@ def forget(cur: Cursor, name: str) -> None:
 
 
 def update_hint(conn: psycopg.Connection[Any]) -> str:
-    """The command that brings this database to a newer version, on the road it came by."""
+    """The command that updates this database, by the way it was installed."""
     return UPDATE_EXTENSION if is_extension(conn) else INSTALL_HINT
 
 
 def is_extension(conn: psycopg.Connection[Any]) -> bool:
     """Whether CREATE EXTENSION installed it."""
-    return (road(conn) or "").startswith(EXTENSION)
+    return (installed_by(conn) or "").startswith(EXTENSION)
 
 
-def road(conn: psycopg.Connection[Any]) -> str | None:
+def installed_by(conn: psycopg.Connection[Any]) -> str | None:
     """How pgmemoir came into this database: ``memoir migrate``, ``extension 0.1.0`` or not at all.
 
     Only reads. Works inside a transaction of the caller.

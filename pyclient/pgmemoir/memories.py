@@ -55,7 +55,7 @@ class Revision:
         content: its text from then on.
         old_values: what the change replaced; None where it was made.
         other_ids: memories that the same decision changed.
-        undone: whether it was taken back.
+        undone: whether it was undone.
         run_id: the upkeep or the decisions it belongs to, for `Memoir.undo_run`.
     """
 

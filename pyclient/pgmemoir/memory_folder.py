@@ -127,8 +127,10 @@ class MemoryFolder:
             force: replace files that say what memory does not know.
         """
         with self._transaction():
-            wanted = self._wanted()
-            changed = {path: new for path, new in wanted.items() if not _says(path, new, force)}
+            wanted = self._exported()
+            changed = {
+                path: new for path, new in wanted.items() if not _has_content(path, new, force)
+            }
             if not force:
                 self._check_known(changed)
             if not dry_run:
@@ -176,30 +178,30 @@ class MemoryFolder:
             _check_day(path, document)
         statement = _IMPORT_LOG if path.parent == self._logs else _IMPORT
         arguments = (document, self._user, dry_run, delete_missing, self._zone)
-        return self._told(path, statement, arguments)
+        return self._run(path, statement, arguments)
 
     def _migrate(self, path: Path, dry_run: bool) -> Done:
         text = read_text(path)
         if path.parent == self._logs:
             arguments: Row = (path.stem, text, self._user, dry_run, self._zone)
-            return self._told(path, _MIGRATE_LOG, arguments)
+            return self._run(path, _MIGRATE_LOG, arguments)
         at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        return self._told(path, _MIGRATE, (text, self._user, dry_run, self._zone, at))
+        return self._run(path, _MIGRATE, (text, self._user, dry_run, self._zone, at))
 
-    def _told(self, path: Path, statement: bytes, arguments: Row) -> Done:
-        """What the database says of a file; its errors name the file."""
+    def _run(self, path: Path, statement: bytes, arguments: Row) -> Done:
+        """Run a statement on a file; its errors name the file."""
         try:
-            told = rows(self._conn, statement, arguments)
+            answer = rows(self._conn, statement, arguments)
         except psycopg.Error as error:
             known = translate(error)
             if isinstance(known, MemoirError) and not known.message.startswith(path.name):
                 known = known.reworded(f"{self._name(path)}: {known.message}")
             raise known from error
-        news = [(action, reason, key) for action, reason, key in told if action in _NEWS]
-        return Done(self._name(path), False, Counter(row[0] for row in told), news)
+        news = [(action, reason, key) for action, reason, key in answer if action in _NEWS]
+        return Done(self._name(path), False, Counter(row[0] for row in answer), news)
 
-    def _wanted(self) -> dict[Path, str]:
-        """Every file there is to be, with its text."""
+    def _exported(self) -> dict[Path, str]:
+        """The files that memory calls for, with their texts."""
         ((memory,),) = rows(self._conn, _EXPORT, (self._user, self._zone))
         logs = rows(self._conn, _EXPORT_LOGS, (self._user, self._zone) * 2)
         return {
@@ -208,7 +210,7 @@ class MemoryFolder:
         }
 
     def _check_known(self, changed: dict[Path, str]) -> None:
-        """Refuse to replace files that say what memory does not know."""
+        """Refuse to replace files with entries that memory does not have."""
         for path in changed:
             if path.is_file() and (news := self._import(path, dry_run=True).news):
                 raise BadFile(
@@ -218,7 +220,7 @@ class MemoryFolder:
                 )
 
     def _write(self, changed: dict[Path, str]) -> None:
-        """Replace files; memory notes what they say now, by which it knows a later edit."""
+        """Replace files, and import them: so memory recognises a later edit."""
         ((read_only,),) = rows(self._conn, _READ_ONLY)
         files = {path: f"{text}\n".encode() for path, text in changed.items()}
         for path, data in files.items():
@@ -265,15 +267,15 @@ def read_json(path: Path) -> str:
 
 
 def _check_day(path: Path, document: str) -> None:
-    """A log is of the day it is named after; other faults are the database's to find."""
+    """Check that a log is of the day it is named after; the database checks the rest."""
     read = json.loads(document)
     day = read.get("date", path.stem) if isinstance(read, dict) else path.stem
     if day != path.stem:
         raise BadFile(f"{path} is of {day!r:.40}", hint="Name the file after its date.")
 
 
-def _says(path: Path, text: str, force: bool) -> bool:
-    """Whether a file says this already, however it is laid out."""
+def _has_content(path: Path, text: str, force: bool) -> bool:
+    """Whether a file already has this content, in whatever layout."""
     if not path.is_file():
         return False
     try:
@@ -290,7 +292,7 @@ def _strictly(text: str) -> Any:
 
 
 def _rename(path: Path) -> None:
-    """Give a file its name with ``.migrated``, or with a number where there is one already."""
+    """Append ``.migrated`` to the name of a file, and a number if that is taken."""
     names = [f"{path.name}.migrated", *(f"{path.name}.migrated.{n}" for n in range(1, 1000))]
     target = next(path.with_name(name) for name in names if not path.with_name(name).exists())
     with writing(path):

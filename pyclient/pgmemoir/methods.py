@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class Method(Generic[P, T]):
-    """Makes a method of a function that only says what is to be done, as a call or a plan.
+    """Turns a function that returns a call or a plan into a method that carries it out.
 
-    `Memoir` carries it out and returns the answer; of `AsyncMemoir` the method is to be awaited.
+    On `Memoir` the method returns the answer, on `AsyncMemoir` it is to be awaited.
     """
 
     def __init__(self, say: Callable[Concatenate[Any, P], Call[T] | Plan[T]]) -> None:
-        # What it looks like to who asks for help.
+        # help() shows the type of the answer, without Call or Plan.
         answer = re.sub(r"^(Call|Plan)\[(.*)\]$", r"\2", say.__annotations__["return"])
         say.__annotations__["return"] = answer
 

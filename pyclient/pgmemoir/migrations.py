@@ -145,14 +145,14 @@ def up(
         if not ran:
             cur.execute(ledger.TABLE)
             ledger.record(cur, ledger.MIGRATE, "", "base", time.monotonic(), made)
-        _refuse_surprises(migrations, ran)
+        _check_history(migrations, ran)
         _set_path(cur)
         missing = [file for file in migrations if file.name not in ran]
         todo = [file for file in missing if target is None or number(file.name) <= target]
         before = ran.get(CODE)
         runs_code = todo == missing and (bool(todo) or anew or not _is_fresh(cur, before, code))
         if todo or runs_code:
-            _refuse_stranger(cur)
+            _check_owner(cur)
         for file in todo:
             began = time.monotonic()
             _run(cur, file)
@@ -190,7 +190,7 @@ def down(conn: Connection, target: int, *, source: Source | None = None) -> list
         undo = [sqlfiles.undoing(source, n) for n in reversed(applied) if number(n) > target]
         if not ran or (not undo and target > 0):
             return []
-        _refuse_stranger(cur)
+        _check_owner(cur)
         if target == 0:
             _refuse_sources(cur)
         _set_path(cur)
@@ -262,8 +262,8 @@ def _is_fresh(cur: Cursor, before: ledger.Entry | None, code: list[SqlFile]) -> 
     return same and left_schema(cur) is None
 
 
-def _refuse_surprises(migrations: list[SqlFile], ran: dict[str, ledger.Entry]) -> None:
-    """Stop when this package and this database do not share one history."""
+def _check_history(migrations: list[SqlFile], ran: dict[str, ledger.Entry]) -> None:
+    """Stop when this package and this database do not share one history of migrations."""
     known = {file.name: file for file in migrations}
     applied = ledger.applied(ran)
     for name in applied:
@@ -361,7 +361,7 @@ def _run_code(cur: _Cursor, code: list[SqlFile], before: ledger.Entry | None) ->
 
 
 def _run_views(cur: _Cursor, file: SqlFile, views: list[str]) -> dict[str, list[str]]:
-    """Run a file with views; those whose columns are others are dropped first, see `_make_way`."""
+    """Run a file with views; those with other columns are dropped first (`_make_way`)."""
     try:
         with cur.connection.transaction():
             _run(cur, file)
@@ -377,14 +377,14 @@ def _run_views(cur: _Cursor, file: SqlFile, views: list[str]) -> dict[str, list[
 def _in_the_way(
     cur: Cursor, code: Iterable[SqlFile] = (), views: Iterable[str] = ()
 ) -> list[tuple[str, bool, list[str]]]:
-    """What must go before these files can run, or these views be made: see `ledger`."""
+    """Objects to drop before these files can run, or these views be made: see `ledger`."""
     headers = json.dumps([r._asdict() for file in code for r in sqltext.routines(file.text)])
     cur.execute(ledger.IN_THE_WAY.encode(), (headers, list(views)), prepare=False)
     return [(item, is_changed, rights) for item, is_changed, rights in cur]
 
 
 def _make_way(cur: Cursor, found: list[tuple[str, bool, list[str]]]) -> dict[str, list[str]]:
-    """Drop it; returns by object the statements that give back the rights somebody gave on it."""
+    """Drop them; returns for each the statements that restore the rights granted on it."""
     _drop(cur, [item for item, _, _ in found])
     return {item: rights for item, _, rights in found}
 
@@ -422,7 +422,7 @@ def _drop(cur: Cursor, objects: Iterable[str], keep_used: bool = False) -> None:
         waiting = [] if len(blocked) == len(waiting) else list(blocked)
 
 
-def _refuse_stranger(cur: Cursor) -> None:
+def _check_owner(cur: Cursor) -> None:
     """Stop if this role may not change what another installed."""
     query = """SELECT relowner::regrole::text FROM pg_class
         WHERE oid = to_regclass('memoir.migration') AND NOT pg_has_role(relowner, 'USAGE')"""

@@ -22,7 +22,7 @@ from .statements import rows
 # Lines of one statement, and about how many bytes.
 _LINES = 1000
 _BYTES = 8 * 2**20
-# The server refuses a longer line, but it need not come so far.
+# The server refuses longer lines, too; this is earlier.
 _LONGEST = 32 * 2**20
 
 _EXPORT = b"SELECT memoir.export_user(%s::text, %s::boolean)"
@@ -36,7 +36,8 @@ class Imported:
 
     Attributes:
         known: the same file was imported before; nothing was changed.
-        records: how many of each sort it has.
+        records: how many of each sort it has; alike: how many memories had the text or the
+            subject of another by the rules of this database.
     """
 
     known: bool
@@ -109,7 +110,7 @@ def import_lines(
         user: who gets it; None for the default.
         new_ids: raise every id by one number, so that none was given in this database before.
         vectors: False leaves those of the file out.
-        progress: told how many lines were read.
+        progress: called with the number of lines read.
 
     Raises:
         BadFile: the file is no export, was cut or changed, or the user has something already.

@@ -1,4 +1,4 @@
-"""What models of embeddings and of chat share of OpenAI's protocol: the way there, and failures.
+"""What embedding and chat models share of OpenAI's protocol: requests and their failures.
 
 A failure is told in our own words with the HTTP status and the API's error code. What the server
 writes beside them is left out: servers quote keys and texts, and errors end in logs and in tables.
@@ -63,7 +63,7 @@ _AT_ONCE = 1.0
 
 
 class Unavailable(Exception):
-    """A model gives no answer now; ``retry_after``: seconds it asks to wait, or None."""
+    """A model gives no answer now. ``retry_after``: seconds it asks to wait, or None."""
 
     def __init__(
         self, reason: str, fault: Fault = "unknown", retry_after: float | None = None
@@ -77,8 +77,8 @@ class ApiFailure(Unavailable):
     """A request without an answer.
 
     Args:
-        passes: it may be over at once.
-        status: what the server answered instead, 0 if nothing.
+        passes: whether repeating the request soon may help.
+        status: the HTTP status of the answer, 0 if there was none.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Api:
     def __init__(
         self, base_url: str | None, api_key: str | None, timeout: float, retries: int
     ) -> None:
-        # A file that a setting was read from ends in a line break.
+        # A setting that was read from a file ends in a line break.
         self._base_url = (base_url or os.environ.get("OPENAI_BASE_URL", "")).strip()
         self._api_key = (api_key or os.environ.get("OPENAI_API_KEY", "")).strip()
         self._timeout = timeout
@@ -136,7 +136,7 @@ class Api:
         left = self._retries
         while True:
             try:
-                return self._ask_twice(request)
+                return self._ask_reconnecting(request)
             except ApiFailure as failure:
                 pause = _PAUSE if failure.retry_after is None else failure.retry_after
                 if not (left and failure.passes) or pause > _LONGEST_PAUSE:
@@ -144,8 +144,8 @@ class Api:
             left -= 1
             time.sleep(pause)
 
-    def _ask_twice(self, request: Callable[[OpenAI], T]) -> T:
-        """Servers end connections that are idle, some just when a request is on its way."""
+    def _ask_reconnecting(self, request: Callable[[OpenAI], T]) -> T:
+        """Ask again at once if a server closes an idle connection just as the request is sent."""
         began = time.monotonic()
         try:
             return self._ask(request)
@@ -165,7 +165,7 @@ class Api:
         try:
             return asked.result(self._timeout)
         except TimeoutError:
-            self._leave(client)
+            self._abandon(client)
             raise ApiFailure("no answer in time") from None
         except openai.OpenAIError as error:
             raise _failure(error) from None  # its cause may quote what was sent
@@ -174,8 +174,8 @@ class Api:
         except (ValueError, RecursionError):
             raise ApiFailure("the reply is not JSON") from None
 
-    def _leave(self, client: OpenAI) -> None:
-        """Connect anew, and end what still drips when other requests have had their time too."""
+    def _abandon(self, client: OpenAI) -> None:
+        """Use a new client; close this one when its other requests have had their time, too."""
         with self._lock:
             if self._client is client:
                 self._client = None
@@ -264,22 +264,22 @@ def _refusal(error: APIStatusError) -> ApiFailure:
 
 
 def _fault(status: int, said: str) -> Fault:
-    """By the status, except of servers that mean something else by it."""
-    if status == 400 and _ACCOUNT.search(said[:200]):  # behind that may be a text
+    """Whose fault a status is; some servers mean something else by it."""
+    if status == 400 and _ACCOUNT.search(said[:200]):  # a quoted text may follow
         return "server"
-    if status == 429 and "too large" in said:  # for any minute
+    if status == 429 and "too large" in said:  # more than a minute's whole limit
         return "request"
     if status == 500 and "too large to process" in said[:200]:  # llama.cpp, of a long text
         return "request"
-    # llama.cpp and its kin answer 500 to a form of answer that they do not know; others repeat the
-    # whole request when they fail.
+    # llama.cpp and its kin answer 500 to a response_format that they do not know; others quote the
+    # whole request in any failure.
     if status not in _FAULTS and "response_format" in said and "messages" not in said:
         return "request"
     return _FAULTS.get(status, "unknown")
 
 
 def check_no_error(said: Any) -> None:
-    """Some gateways answer 200, and tell of the failure behind them in the answer.
+    """Refuse an answer with status 200 that reports an error, as gateways send it.
 
     Args:
         said: ``error`` of an answer or of a part of it, None where there is none.
@@ -294,7 +294,7 @@ def check_no_error(said: Any) -> None:
 
 
 def seconds_to_wait(header: Any) -> float | None:
-    """The seconds of a Retry-After, which names them or the time to come back; None: neither.
+    """The seconds of a Retry-After header, which names seconds or a time; None: neither.
 
     At most a day: nobody can sleep until the year 9999.
     """
@@ -306,6 +306,6 @@ def seconds_to_wait(header: Any) -> float | None:
             return None
         try:
             seconds = mktime_tz(date) - time.time()
-        except (ValueError, OverflowError):  # of a year that no calendar has
+        except (ValueError, OverflowError):  # a year that no calendar has
             return None
     return min(max(0.0, seconds), _DAY)

@@ -100,7 +100,7 @@ def refuse_extension(cur: Cursor, instead: str) -> None:
     """Stop if CREATE EXTENSION installed it: a database is installed in one way only.
 
     Args:
-        instead: what does there what was asked for.
+        instead: what to do instead.
 
     Raises:
         MigrationError: the extension pgmemoir is here.
@@ -132,7 +132,7 @@ def refuse_renamed(cur: Cursor) -> None:
 
 
 def check_server(cur: Cursor) -> None:
-    """The version is new enough, and the encoding the one for text of every script.
+    """Check that the version is new enough and the encoding is UTF-8.
 
     Raises:
         MigrationError: it is not.
@@ -189,7 +189,7 @@ def _create_vector(cur: Cursor) -> None:
 
 
 def _check_vector(cur: Cursor) -> None:
-    """The version is new enough, and its types can be used by this role."""
+    """Check that pgvector is new enough and this role can use its types."""
     version = str(value(cur, "SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
     if is_old_vector(version):
         raise MigrationError(
@@ -224,7 +224,7 @@ def _create_schema(cur: Cursor) -> None:
 
 
 def _check_schema(cur: Cursor) -> None:
-    """A schema that somebody else made is open to this role."""
+    """Check that this role may use a schema that somebody else made."""
     owner, may_use, may_install = cur.execute(
         "SELECT nspowner::regrole::text, has_schema_privilege(oid, 'USAGE'), CASE"
         " WHEN has_schema_privilege(oid, 'CREATE') THEN true"

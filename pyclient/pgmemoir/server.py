@@ -54,7 +54,7 @@ class ServerError(MemoirError):
 
 def default_data_dir() -> Path:
     """``$MEMOIR_DATA``, or ``.memoir`` in the current directory."""
-    return _whole(Path(os.environ.get("MEMOIR_DATA") or ".memoir"))
+    return _absolute(Path(os.environ.get("MEMOIR_DATA") or ".memoir"))
 
 
 def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None = None) -> str:
@@ -73,14 +73,14 @@ def start(data_dir: Path, version: int = 18, settings: Mapping[str, str] | None 
     Raises:
         ServerError: with the last lines of the server's log.
     """
-    cluster = _whole(data_dir) / f"pg{version}"
+    cluster = _absolute(data_dir) / f"pg{version}"
     _check_owner(cluster)
-    if _answers(cluster, DATABASE):
+    if _accepts(cluster, DATABASE):
         return _dsn(cluster, DATABASE)
     tools = _bin(version)
     with _locked(cluster.parent) as lock:
         if os.geteuid() == 0:
-            _let_pass(cluster, tools)
+            _grant_access(cluster, tools)
         _create(cluster, tools, lock)
         _launch(cluster, tools, settings or {})
         _create_database(cluster)
@@ -112,7 +112,7 @@ def running(data_dir: Path) -> bool:
 def address(data_dir: Path) -> str | None:
     """The connection string of the server of this folder, None when it accepts no connections."""
     clusters = _clusters(data_dir)
-    return next((_dsn(known, DATABASE) for known in clusters if _answers(known, _ADMIN)), None)
+    return next((_dsn(known, DATABASE) for known in clusters if _accepts(known, _ADMIN)), None)
 
 
 def check_installed(version: int = 18) -> None:
@@ -126,11 +126,11 @@ def psql(version: int = 18) -> Path:
 
 
 def _clusters(data_dir: Path) -> list[Path]:
-    folder = _whole(data_dir)
+    folder = _absolute(data_dir)
     return [path for known in _INSTALLS if (path := folder / f"pg{known}").is_dir()]
 
 
-def _whole(folder: Path) -> Path:
+def _absolute(folder: Path) -> Path:
     """The path from the root."""
     try:
         return folder.expanduser().resolve()
@@ -179,7 +179,7 @@ def _name_of(uid: int) -> str:
 def _locked(folder: Path) -> Iterator[int]:
     """Hold the folder's lock, so that one process at a time creates or starts a server.
 
-    Who inherits the file descriptor holds it too.
+    A process that inherits the file descriptor holds it, too.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +211,7 @@ def _create(cluster: Path, tools: Path, lock: int) -> None:
     command = [tools / "initdb", "-D", raw, "-U", _ADMIN, "-E", "UTF8"]
     command += ["--auth-local=trust", "--auth-host=reject"]
     failure = f"cannot create a database in {cluster}"
-    # Letters of all scripts need a locale other than C; not every machine has the first one.
+    # A locale other than C knows the letters of all scripts; not every machine has the first.
     for locale in ("C.UTF-8", "en_US.UTF-8", "C"):
         try:
             _run([*command, f"--locale={locale}"], failure, raw, inherited=[lock])
@@ -253,7 +253,7 @@ def _account() -> pwd.struct_passwd:
     ) from failure
 
 
-def _let_pass(cluster: Path, tools: Path) -> None:
+def _grant_access(cluster: Path, tools: Path) -> None:
     """Let that account reach its files and the binaries, also after the folder was moved.
 
     The folders above them become passable (not readable) for others, and a private installation
@@ -270,13 +270,13 @@ def _let_pass(cluster: Path, tools: Path) -> None:
 def _launch(cluster: Path, tools: Path, settings: Mapping[str, str]) -> None:
     """Start the server unless it runs; wait for one that is starting, stopping or dying."""
     deadline = time.monotonic() + _WAIT_SECONDS
-    while not _answers(cluster, _ADMIN):
+    while not _accepts(cluster, _ADMIN):
         if not _processes(cluster):
             break
         if time.monotonic() > deadline:
             raise ServerError(
                 f"the server in {cluster} runs but does not answer after {_WAIT_SECONDS} s",
-                detail=_last_words(cluster),
+                detail=_end_of_log(cluster),
                 hint="It may be at work after a crash: wait. If not: memoir server stop",
             )
         time.sleep(0.1)
@@ -325,7 +325,7 @@ def _dsn(cluster: Path, database: str) -> str:
     return make_conninfo(host=socket_dir, port=_PORT, user=_ADMIN, dbname=database, **_ITS_OWN)
 
 
-def _answers(cluster: Path, database: str) -> bool:
+def _accepts(cluster: Path, database: str) -> bool:
     """Whether a connection to this database is possible now.
 
     It must be the server of this folder: the pid file of a copy names the original.
@@ -384,10 +384,10 @@ def _run(
         if done.returncode:
             output.seek(0)
             said = output.read().decode(errors="replace").strip()
-            raise ServerError(failure, detail="\n".join((said, _last_words(folder))).strip())
+            raise ServerError(failure, detail="\n".join((said, _end_of_log(folder))).strip())
 
 
-def _last_words(cluster: Path) -> str:
+def _end_of_log(cluster: Path) -> str:
     """The last lines of the server's log."""
     with suppress(OSError):
         return "\n".join((cluster / "server.log").read_text(errors="replace").splitlines()[-5:])

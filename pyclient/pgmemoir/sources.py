@@ -235,7 +235,7 @@ def _problem(part: Any) -> str | None:
     if isinstance(part, exp.DML | exp.DDL | exp.Command) and not isinstance(part, exp.Query):
         return f"it has a {part.key.upper()} in it"
     if isinstance(part, exp.Table) and part.db.lower() == "memoir":
-        return f"it reads memoir.{part.name}, which is memory itself"
+        return f"it reads memoir.{part.name}, which is not the application's"
     if isinstance(part, exp.Func):
         name = part.name if isinstance(part, exp.Anonymous) else part.sql_name()
         if str(name).lower().startswith(_DENIED):

@@ -72,7 +72,7 @@ def routines(text: str) -> Iterator[Routine]:
 
 
 def _parts(text: str, position: int) -> tuple[list[list[str]], int]:
-    """What stands between parentheses, as words and signs, parted by commas; and where it ends."""
+    """The words and signs between parentheses, split at commas; and where they end."""
     parts: list[list[str]] = [[]]
     depth = 0
     while token := _TOKEN.search(text, position):

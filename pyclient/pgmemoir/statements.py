@@ -1,4 +1,4 @@
-"""Statements on a connection that may be set up for other rows than ours, and many at once."""
+"""Runs calls on a connection whose rows and types an application may have configured."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def send(conn: psycopg.Connection[Any], call: Call[Any]) -> Cursor:
 
 
 def answer(conn: psycopg.Connection[Any], call: Call[T]) -> T:
-    """What a call answers."""
+    """The parsed answer of a call."""
     return call.parse(send(conn, call).fetchall())
 
 
 def together(conn: psycopg.Connection[Any], calls: Sequence[Call[T]]) -> list[T]:
-    """What each call answers: one transaction, and one round trip for all of them."""
+    """The parsed answers of calls that are sent in one transaction and one round trip."""
     with Pipelined(conn) as inside, conn.pipeline(), conn.transaction(), inside:
         cursors = [send(conn, call) for call in calls]
     sent = zip(calls, cursors, strict=True)

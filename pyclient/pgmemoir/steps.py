@@ -84,7 +84,7 @@ _SHARED: WeakKeyDictionary[Embedder, Shared] = WeakKeyDictionary()
 
 
 def shared(embedder: Embedder) -> Shared:
-    """What the clients with this embedder share; one without hash or weak references has none."""
+    """What the clients with this embedder share; nothing if it has no hash or weak references."""
     try:
         return _SHARED.setdefault(embedder, Shared())
     except TypeError:
@@ -119,7 +119,7 @@ class Steps:
         self._warned = False
 
     def _halfvec(self) -> Plan[Halfvec]:
-        """The type of vectors, once it is known where it lives."""
+        """The database's vector type, looked up at the first use."""
         if self._known_halfvec is None:
             self._known_halfvec = cast(Halfvec, (yield calls.find_halfvec()))
         return self._known_halfvec
@@ -170,7 +170,7 @@ class Steps:
         return cast(str, (yield calls.embedding_text(query, mode, self._user)))
 
     def _embed(self, texts: list[str], writing: bool) -> Plan[list[HalfVector | None]]:
-        """Vectors, None for a text that has none of use, or for each without an embedder."""
+        """Vectors of texts; None where there is no usable vector, or no embedder."""
         embedder = self._chosen_embedder()
         if not texts or embedder is None:
             return [None] * len(texts)
@@ -196,7 +196,7 @@ class Steps:
         return [self._formed(vector) for vector in vectors]
 
     def _formed(self, vector: VectorLike) -> HalfVector | None:
-        """None for an unusable vector: its text is stored and found by its words all the same."""
+        """The vector as it is sent; None if unusable: then its text is found by its words."""
         try:
             return formed(vector)
         except UnusableVector as error:
@@ -204,7 +204,7 @@ class Steps:
             return None
 
     def _name_model(self, writing: bool) -> Plan[None]:
-        """Say whose vectors these are: refused when another model is in use."""
+        """Name the model of the vectors to the database, which refuses any but the one in use."""
         embedder = self._chosen_embedder()
         is_kept = self._keeps_writes()
         unsure = writing and not (is_kept and self._model_is_kept)

@@ -282,8 +282,8 @@ def _check_folder(folder: Path, names: list[str], options: Options) -> None:
         if path.exists() and not os.access(path, os.W_OK):
             raise BadFile(f"cannot write {path}: it is read-only", hint=f"chmod u+w {path}")
     with writing(bases):
-        if not bases.is_dir():
-            bases.mkdir()
+        bases.mkdir(exist_ok=True)
+        if not any(bases.glob("[!.]*")):  # no sync has ended yet
             write_atomically(bases / ".gitignore", b"*\n")
 
 

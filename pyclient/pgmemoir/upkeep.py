@@ -44,17 +44,17 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 _PROGRESS = b"""SELECT phase, tuples_done, blocks_done, blocks_total
 FROM pg_stat_progress_create_index WHERE pid = %s"""
 
-# SQLSTATE of what ends a statement or the session: whoever did that wants nothing more done.
+# SQLSTATEs of statements and sessions that somebody ended: then nothing more is done.
 _ENDED = "57"
 
-# Only where building the index anew is worth it.
+# Only if rebuilding the index is worth it.
 _BLOAT = b"""SELECT bytes, needed FROM _scan_bloat() WHERE _is_bloated(bytes, needed)"""
 _PACK = "REINDEX INDEX CONCURRENTLY trace_scan"
 _MB = 1024 * 1024
 
 _TAKEN = ("drop", "repair")
 
-# What stopped builds left, and a stopped rebuild.
+# What interrupted builds and rebuilds left.
 _LEFT_OVER = "SELECT _left_over_indexes()::text[]"
 _COPIES = "SELECT _left_over_copies()::text[]"
 
@@ -138,7 +138,7 @@ def _settle(cur: Cursor) -> None:
     cur.execute("SELECT set_config('search_path', %s, false)", (path,))
     cur.execute(_WITHOUT_LIMITS)
     cur.execute("SET default_transaction_isolation = 'read committed'")
-    with suppress(psycopg.Error):  # not on every system: a build without its command ends
+    with suppress(psycopg.Error):  # not on every system: end a build whose command has ended
         cur.execute("SET client_connection_check_interval = '1s'")
 
 
@@ -163,7 +163,7 @@ def _refuse(cur: Cursor, has_session: bool) -> None:
 def _indexes(
     cur: Cursor, dsn: str, rows: list[Maintained], everybody: bool, watch: Watch
 ) -> Iterator[Maintained]:
-    """Drop before building: numbers become free. What the server refuses keeps nothing else."""
+    """Drop before building, which frees numbers. If the server refuses one index, go on."""
     steps: list[tuple[str | None, Callable[[], Maintained | None]]] = [
         (None, partial(_clear_up, cur, everybody))
     ]
@@ -207,7 +207,7 @@ def _clear(cur: Cursor, which: str) -> Maintained | None:
 
 
 def _pack(cur: Cursor, dsn: str, watch: Watch) -> Maintained | None:
-    """Build the index of all recalls anew where it is half empty."""
+    """Rebuild the index of all recalls if it is half empty."""
     half_empty = _half_empty(cur)
     if half_empty:
         try:
@@ -220,7 +220,7 @@ def _pack(cur: Cursor, dsn: str, watch: Watch) -> Maintained | None:
 
 
 def _half_empty(cur: Cursor) -> Maintained | None:
-    """What there is to gain by building the index of all recalls anew; None: too little."""
+    """The rebuild of the index of all recalls as an action; None if it gains too little."""
     found = cur.execute(_BLOAT).fetchone()
     if found is None:
         return None
@@ -234,7 +234,7 @@ def _drop(cur: Cursor, names: list[str], option: str = "CONCURRENTLY") -> None:
 
 
 def _give_up(cur: Cursor, which: str) -> None:
-    """Drop what is half built of these, if that can be done soon."""
+    """Drop those that are half built, if that can be done soon."""
     with suppress(psycopg.Error):
         cur.execute("SET lock_timeout = '500ms'")
         _drop(cur, value(cur, which), option="")
@@ -272,7 +272,7 @@ def _create(cur: Cursor, name: str, statement: str) -> None:
 
 @contextmanager
 def _watched(dsn: str, cur: Cursor, row: Maintained, report: Report) -> Iterator[None]:
-    """Tell how far the build is, from a second connection, until it ends."""
+    """Report the progress of the build, from a second connection, until it ends."""
     ended = threading.Event()
     pid = cur.connection.info.backend_pid
 

@@ -83,7 +83,7 @@ def formed(vector: VectorLike) -> HalfVector | None:
 
 
 def half_vectors(vectors: Sequence[HalfVector | None], oid: int) -> HalfVectors:
-    """Each a `half_vector`, or None for NULL, as one array.
+    """Vectors, None for NULL, as one array.
 
     Args:
         oid: of the type halfvec in this database.

@@ -35,14 +35,14 @@ Log = Callable[[dict[str, Any]], None]
 
 # Users per query.
 _USERS = 256
-# So many times as long as that query took (a second, if 100,000 users wait), until the next.
+# Between two such queries: this many times what the last one took (1 s if 100,000 users wait).
 _REST = 20
 _FIRST_RECONNECT = 0.25
 _LONGEST_RECONNECT = 10.0
 # The server is away, starting, stopping, now a standby, or short of something: another connection
 # may do what this one could not.
 _PASSING = (psycopg.OperationalError, psycopg.InternalError)
-# The server takes no writes: whatever is refused now is no fault of a result.
+# The server takes no writes: a refusal is not the result's fault.
 _TAKES_NOTHING = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.DiskFull)
 # The user is busy: the same result can be stored when the other's transaction has ended.
 _BUSY = (
@@ -51,10 +51,10 @@ _BUSY = (
     psycopg.errors.SerializationFailure,
 )
 _BUSY_WAIT = 0.5
-# A lease is extended so often before it would end.
+# How often a lease is extended before it would end.
 _EXTENSIONS = 3
-# Requests whose results wait for such users; with more, nothing else is begun.
-_MOST_UNSAID = 32
+# Tasks whose results wait for busy users; with more of them, no other task is started.
+_MAX_UNREPORTED = 32
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class _Task:
     began: float
 
 
-_Said = tuple[_Task, list[Result]]
-"""What came of a task and is not stored yet."""
+_Worked = tuple[_Task, list[Result]]
+"""A task with results that are not stored yet."""
 
 
 @dataclass
@@ -125,8 +125,8 @@ class Worker:
         self._log = log
         self._lanes: list[Lane] = []
         self._running: set[_Task] = set()
-        self._worked: SimpleQueue[_Said] = SimpleQueue()
-        self._unsaid: list[_Said] = []
+        self._worked: SimpleQueue[_Worked] = SimpleQueue()
+        self._unreported: list[_Worked] = []
         self._retry_at = 0.0
         self._reconnect_wait = _FIRST_RECONNECT
         self._hinted = False
@@ -184,7 +184,7 @@ class Worker:
                     return
 
     def _is_over(self) -> bool:
-        """Stopped, and nothing is running or no time is left for it."""
+        """Whether it is stopped, and nothing is running or no time is left."""
         if self._stop_at is None:
             return False
         return not self._running or time.monotonic() >= self._stop_at
@@ -196,8 +196,6 @@ class Worker:
             application_name=f"pgmemoir {self._name}",
             target_session_attrs="read-write",
         )
-        # Whatever the database's default is: each transaction sees what those it waited for did.
-        self._conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         self._conn.add_notify_handler(self._hint)
         if has_own_session(self._conn):
             self._conn.execute("LISTEN memoir_jobs")
@@ -244,12 +242,12 @@ class Worker:
     def _claim(self) -> None:
         """Start tasks while there is room and users have jobs."""
         self._hinted = False
-        if self._stop_at is not None or len(self._unsaid) >= _MOST_UNSAID:
+        if self._stop_at is not None or len(self._unreported) >= _MAX_UNREPORTED:
             return
-        unsaid = {task for task, _ in self._unsaid}
+        unreported = {task for task, _ in self._unreported}
         for lane in self._lanes:
             while not lane.pause.left():
-                tasks = sum(task.lane is lane for task in self._running - unsaid)
+                tasks = sum(task.lane is lane for task in self._running - unreported)
                 jobs = self._next_jobs(lane, lane.room(tasks))
                 if not jobs:
                     break
@@ -259,7 +257,7 @@ class Worker:
     def _next_jobs(self, lane: Lane, room: int) -> list[Job]:
         """Jobs to fill the room, from the users who have waited longest."""
         found: list[Job] = []
-        busy = {result.job.user for _, results in self._unsaid for result in results}
+        busy = {result.job.user for _, results in self._unreported for result in results}
         asked = False
         while room > 0:
             if not asked and (not lane.ready or time.monotonic() >= lane.ask_at):
@@ -274,7 +272,7 @@ class Worker:
         return found
 
     def _add_users(self, lane: Lane) -> None:
-        """Put users with jobs behind those who have their turn before them."""
+        """Append users with jobs to those who wait for their turn."""
         began = time.monotonic()
         users = self._jobs.ready_users(_USERS, lane.kinds)
         asked = time.monotonic()
@@ -297,23 +295,23 @@ class Worker:
         threading.Thread(target=work, daemon=True).start()
 
     def _report(self) -> None:
-        """Store the available results, except of users who are busy: others need not wait."""
-        old = list(self._unsaid)
+        """Store the available results; those of busy users later, so that others need not wait."""
+        old = list(self._unreported)
         new = [self._worked.get() for _ in range(self._worked.qsize())]
-        self._unsaid += new
-        for said in new:
-            self._store(said)
-        for said in old:
+        self._unreported += new
+        for worked in new:
+            self._store(worked)
+        for worked in old:
             if time.monotonic() < self._retry_at:
                 break
-            self._store(said)
+            self._store(worked)
 
-    def _store(self, said: _Said) -> None:
-        """The results of a task; those of busy users are left for later, behind other tasks."""
-        task, results = said
+    def _store(self, worked: _Worked) -> None:
+        """Store the results of a task; those of busy users go to the end of the queue."""
+        task, results = worked
         self._name_model(task.lane)
-        outcomes = self._bring(results)
-        self._unsaid.remove(said)
+        outcomes = self._submit(results)
+        self._unreported.remove(worked)
         left = []
         for result, outcome in zip(results, outcomes, strict=True):
             if outcome is None:
@@ -321,7 +319,7 @@ class Worker:
             else:
                 self._say_job(task, result, outcome)
         if left:
-            self._unsaid.append((task, left))
+            self._unreported.append((task, left))
             self._retry_at = time.monotonic() + _BUSY_WAIT
             return
         self._running.discard(task)
@@ -329,16 +327,16 @@ class Worker:
             self._say("pause", kinds=list(task.lane.kinds), seconds=round(pause, 1))
 
     def _name_model(self, lane: Lane) -> None:
-        """Say whose vectors these are: some embedders know after their first answer.
+        """Name the model of the vectors; some embedders know theirs only after an answer.
 
-        Each time: the database may have switched to another model meanwhile.
+        Each time, because the database may have switched to another model.
         """
         model = lane.model()
         if model is not None:
             self._jobs.use_model(*model)
 
-    def _bring(self, results: Sequence[Result]) -> list[str | None]:
-        """All at once; if one of them is refused, one by one. None: the user is busy."""
+    def _submit(self, results: Sequence[Result]) -> list[str | None]:
+        """Report results together or, if one is refused, one by one. None: the user is busy."""
         try:
             return [*self._jobs.report(results)]
         except psycopg.Error as error:
@@ -346,29 +344,29 @@ class Worker:
                 raise
             if len(results) == 1:
                 is_busy = isinstance(error, _BUSY)
-                return [None if is_busy else self._bring_refused(results[0], error)]
-        return [outcome for result in results for outcome in self._bring([result])]
+                return [None if is_busy else self._submit_failure(results[0], error)]
+        return [outcome for result in results for outcome in self._submit([result])]
 
-    def _bring_refused(self, result: Result, error: psycopg.Error) -> str:
-        """A result that PostgreSQL refuses is a failed attempt, if its job still exists."""
+    def _submit_failure(self, result: Result, error: psycopg.Error) -> str:
+        """Report a failed attempt instead of a result that PostgreSQL refuses."""
         reason = error.diag.message_primary or type(error).__name__
         try:
             return self._jobs.report([Fail(result.job, reason)])[0]
         except psycopg.Error as again:
             if self._conn.closed:
                 raise
-            return again.sqlstate or "refused"  # its lease ends
+            return again.sqlstate or "refused"  # gone, or free when its lease ends
 
     def _extend(self) -> None:
-        """Extend the leases of all that runs, when a third of a lease is over."""
+        """Extend the leases of running jobs when a third of a lease is over."""
         now = time.monotonic()
         if now < self._extend_at:
             return
         self._extend_at = now + self._options.lease / _EXTENSIONS
-        self._keep([job for task in self._running for job in task.jobs])
+        self._extend_leases([job for task in self._running for job in task.jobs])
 
-    def _keep(self, jobs: Sequence[Job]) -> None:
-        """All at once; if one of them was purged, or is being purged, one by one."""
+    def _extend_leases(self, jobs: Sequence[Job]) -> None:
+        """Extend leases together or, if a job was purged or is being purged, one by one."""
         try:
             self._jobs.extend(jobs)
         except psycopg.Error as error:
@@ -376,7 +374,7 @@ class Worker:
                 raise
             if len(jobs) > 1:
                 for job in jobs:
-                    self._keep([job])
+                    self._extend_leases([job])
 
     def _release(self) -> None:
         """Give back unfinished jobs, without counting an attempt."""
@@ -384,17 +382,17 @@ class Worker:
         if not jobs:
             return
         with suppress(psycopg.Error):
-            self._bring([Fail(job, "the worker stopped", retry_after=0.0) for job in jobs])
+            self._submit([Fail(job, "the worker stopped", retry_after=0.0) for job in jobs])
 
     def _wait(self) -> None:
-        """Until a result arrives, a job is enqueued, or it is time to look."""
+        """Wait until a result arrives, a job is enqueued, or the next deadline."""
         now = time.monotonic()
         waits = [self._options.poll, self._extend_at - now]
         waits += [left for lane in self._lanes if (left := lane.pause.left())]
-        waits += [_BUSY_WAIT] if self._unsaid else []
+        waits += [_BUSY_WAIT] if self._unreported else []
         waits += [] if self._stop_at is None else [self._stop_at - now]
         if not self._hinted and self._sleep(min(waits), self._conn.fileno()):
-            # Something was sent: a notification, or that the server shuts down.
+            # The server sent something: a notification, or that it shuts down.
             self._conn.pgconn.consume_input()
             while self._conn.pgconn.notifies():
                 self._hinted = True
@@ -404,7 +402,7 @@ class Worker:
         self._hinted = True
 
     def _sleep(self, seconds: float, *descriptors: int) -> bool:
-        """Until then, or until woken; returns whether a descriptor has something to read."""
+        """Sleep, unless woken; returns whether a descriptor has something to read."""
         watched = [self._woken.fileno(), *descriptors]
         found, _, _ = select.select(watched, [], [], max(0.0, seconds))
         if watched[0] in found:
@@ -412,11 +410,11 @@ class Worker:
         return any(descriptor in found for descriptor in descriptors)
 
     def _wake(self) -> None:
-        with suppress(OSError):  # a full pipe has enough marks, and who has ended needs none
+        with suppress(OSError):  # a full pipe wakes it already, and after the end nothing has to
             self._waker.send(b".")
 
     def _reconnect(self, error: psycopg.Error, once: bool) -> bool:
-        """Until the database is back or the worker is stopped; returns whether it is back."""
+        """Try until the database is back or the worker is stopped; returns whether it is back."""
         self._say("database lost", error=error.sqlstate or type(error).__name__)
         while not self._is_over():
             if once and self._reconnect_wait == _LONGEST_RECONNECT:

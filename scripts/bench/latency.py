@@ -52,7 +52,7 @@ _EXACT = """WITH asked AS (
                AS question,
            CASE WHEN m.keyword_weight > 0
                 THEN memoir._asked_keywords(%(user)s::text, %(text)s::text, 'infinity')
-           END AS words,
+           END AS keywords,
            CASE WHEN m.time_boost <> 0
                 THEN memoir._time_windows(%(text)s::text, now()) END AS times,
            memoir._candidate_limit(m.candidate_limit, {budget}) AS candidate_limit
@@ -62,7 +62,7 @@ _EXACT = """WITH asked AS (
 SELECT s.id
 FROM asked AS a, memoir._ranked(
     %(user)s::text, a.settings, a.model_id, %(vector)s::{schema}.halfvec, a.question,
-    false, 'infinity', a.words, NULL, a.times, a.candidate_limit) AS s
+    false, 'infinity', a.keywords, NULL, a.times, a.candidate_limit) AS s
 WHERE s.obstacle IS NULL AND s.id > 0
   AND NOT ((a.settings).profile AND s.id = ANY (a.snippet_ids))
 ORDER BY s.score DESC, s.created_at DESC, s.id

@@ -64,7 +64,7 @@ _FAULTS = {
         FROM memoir.memory AS m
         JOIN memoir.trace AS t ON t.user_id = m.user_id AND t.memory_id = m.memory_id
         JOIN memoir.kind AS k ON k.name = m.kind
-        CROSS JOIN memoir._said(m.content, m.speaker, m.position) AS s (said)
+        CROSS JOIN memoir._with_speaker(m.content, m.speaker, m.position) AS s (said)
         CROSS JOIN LATERAL (
             SELECT CASE WHEN m.kind = 'okr' THEN memoir._goal_line(s.said, m.data)
                         ELSE memoir._line(s.said, memoir._line_length()) END) AS l (line)

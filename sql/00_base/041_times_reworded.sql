@@ -35,6 +35,7 @@ BEGIN
         '{{''s day,s day},{''s eve,s eve},{first quarter,q1},{second quarter,q2},'
         '{third quarter,q3},{fourth quarter,q4},{1st quarter,q1},{2nd quarter,q2},'
         '{3rd quarter,q3},{4th quarter,q4},{fourth of july,july 4},'
+        '{half of the year,half of this year},'
         '{the other day,a few days ago},{the other night,a few days ago},'
         '{the other week,a few weeks ago},{fortnight,2 weeks},{this past weekend,last weekend},'
         '{this past spring,last spring},{this past summer,last summer},'
@@ -237,7 +238,7 @@ BEGIN
     IF flat LIKE ANY (
         '{%christmas%,%new year%,%halloween%,%thanksg%,%easter%,%s day%,%boxing%,%quarter%,%_0s%,'
         '%eties%,%hties%,%of july%,%the other%,%fortnight%,%this past%,%festival%,%r after%,'
-        '%d after%,%r before%}'::text[])
+        '%d after%,%r before%,%half of the year%}'::text[])
     THEN
         content := _english_times(content);
         flat := content;

@@ -371,5 +371,6 @@ CREATE OR REPLACE FUNCTION _time_windows(question text, at timestamptz) RETURNS 
                 '{%uary%,%march%,%april%,%may%,%june%,%july%,%august%,%tember%,%october%,%vember%,'
                 '%cember%,%summer%,%winter%,%spring%,%utumn%,%fall%,%last%,%past%,%this%,'
                 '%day%,% ago%,%quarter%,%christmas%,%easter%,%new year%,%hallow%,%thanksg%,'
-                '%e nineties%,%e eighties%,%boat fest%,%other week%,%e weekend%}'::text[])
+                '%e nineties%,%e eighties%,%boat fest%,%other week%,%e weekend%,'
+                '%half of the year%}'::text[])
         THEN _named_spans(question, at) END;

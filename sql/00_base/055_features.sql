@@ -30,7 +30,7 @@ CREATE OR REPLACE FUNCTION _term_set(terms int[], features int[]) RETURNS sparse
             || '}/536870912')::sparsevec;
 
 -- The text whose words are those of a memory.
-CREATE OR REPLACE FUNCTION _worded(content text, subject text) RETURNS text
+CREATE OR REPLACE FUNCTION _searched_text(content text, subject text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN concat_ws(' ', content, subject);
 
@@ -48,12 +48,12 @@ CREATE OR REPLACE FUNCTION _details(content text, says_when boolean) RETURNS sma
                    THEN 2 ELSE 0 END
             + CASE WHEN says_when THEN 1 ELSE 0 END)::smallint;
 
--- The words of a memory, of its text and its subject (_worded), and its features, as one vector.
--- With at most 512 words, and those of its names, a trace fits a page, if need be without its
--- vector. Written so that it is inlined into the calling query: its parts are set up once for a
+-- The words of a memory, of its text and its subject (_searched_text), and its features, as one
+-- vector. With at most 512 words, and those of its names, a trace fits a page, if need be without
+-- its vector. Written so that it is inlined into the calling query: its parts are set up once for a
 -- thousand memories. The planner does not take a hash for a constant: the two numbers are those of
 -- features asks and when.
-CREATE OR REPLACE FUNCTION _word_vector(content text, worded text, names text)
+CREATE OR REPLACE FUNCTION _word_vector(content text, searched_text text, names text)
     RETURNS TABLE (term_count int, terms sparsevec, asks boolean, details smallint)
     LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
 BEGIN ATOMIC
@@ -77,7 +77,7 @@ BEGIN ATOMIC
                     OR strpos(content, '/') > 0) AND _has_time_word(content, s.clues) AS whens
             FROM (SELECT array_agg(DISTINCT _term(word) ORDER BY _term(word)) AS terms,
                          coalesce(array_agg(word) FILTER (WHERE _is_of_time(word)), '{}') AS clues
-                  FROM (SELECT unnest(tokens(worded)) AS word) AS u) AS s
+                  FROM (SELECT unnest(tokens(searched_text)) AS word) AS u) AS s
             OFFSET 0
         ) AS t
         OFFSET 0

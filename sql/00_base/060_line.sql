@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION _line(content text, max_length int) RETURNS text
 
 -- The line of a turn: who spoke, which "I was there" needs, unless the text begins with it. Who
 -- told a fact is not part of its line.
-CREATE OR REPLACE FUNCTION _said(content text, speaker text, turn int) RETURNS text
+CREATE OR REPLACE FUNCTION _with_speaker(content text, speaker text, turn int) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN speaker IS NULL OR turn IS NULL
                      OR _lower(left(content, length(speaker))) = _lower(speaker)

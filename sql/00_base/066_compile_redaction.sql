@@ -72,33 +72,33 @@ END $$;
 
 -- The condition on a text that words are looked for one by one; in a longer one an expression for
 -- all of them takes less.
-CREATE OR REPLACE FUNCTION _is_short() RETURNS text
+CREATE OR REPLACE FUNCTION _short_condition() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN 'octet_length(content) < 500';
 
--- The condition on a text that it has a word of a sign that is nothing else; NULL of any other.
-CREATE OR REPLACE FUNCTION _look_for_words(sign text) RETURNS text
+-- The condition that a text has one of the words of a sign; NULL if the sign is more than words.
+CREATE OR REPLACE FUNCTION _words_condition(sign text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN _sign_words(sign) IS NOT NULL THEN format(
         '(CASE WHEN %s THEN content LIKE ANY (%L::text[]) ELSE content ~ %L END)',
-        _is_short(), _sign_words(sign), sign) END;
+        _short_condition(), _sign_words(sign), sign) END;
 
--- The condition on a text that it has the signs of a rule. An ASCII text is not searched for a sign
--- that it cannot have: 16 µs for the names of secrets in Chinese, Japanese and Korean.
-CREATE OR REPLACE FUNCTION _look(signs text[]) RETURNS text
+-- The condition, as SQL, that a text has the signs of a rule. An ASCII text is not searched for a
+-- sign that it cannot have: 16 µs for the names of secrets in Chinese, Japanese and Korean.
+CREATE OR REPLACE FUNCTION _signs_condition(signs text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT string_agg(
         CASE WHEN s.sign ~ '^(?:[]|?[\u0080-\U0010FFFF]|[\u0080-\U0010FFFF]-)+$'
              THEN 'octet_length(content) > length(content) AND ' ELSE '' END
-        || coalesce(_look_for_words(s.sign), format('content ~ %L', s.sign)),
+        || coalesce(_words_condition(s.sign), format('content ~ %L', s.sign)),
         ' AND ' ORDER BY s.place)
     FROM unnest(signs) WITH ORDINALITY AS s (sign, place);
 END;
 
--- The condition on a short text that it has one of the words that are all of a sign, in any case if
--- the sign says so; NULL of any other sign.
-CREATE OR REPLACE FUNCTION _look_if_short(sign text) RETURNS text
+-- The condition that a short text has one of the words of a sign, in any case if the sign says so;
+-- NULL for a sign that is more than words.
+CREATE OR REPLACE FUNCTION _short_text_condition(sign text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT '(octet_length(content) > 250 OR '
@@ -109,14 +109,15 @@ BEGIN ATOMIC
     FROM (SELECT sign ~ '^[(][?]i[)][ -~]+$' AS any_case) AS c;
 END;
 
--- The condition that several rules share, of the first sign of each, and the signs that are left.
--- If the first is words, it only spares short texts the second, which takes twice as long.
-CREATE OR REPLACE FUNCTION _gate(signs text[], OUT gate text, OUT others text[])
+-- The condition that rules with the same first sign share, and the signs that are left. If the
+-- first sign is words, short texts without them are spared the second, which takes twice as long.
+CREATE OR REPLACE FUNCTION _shared_condition(signs text[], OUT gate text, OUT others text[])
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT '(' || coalesce(w.look || ' AND ' || _look(signs[2:2]), _look(signs[1:1])) || ')',
+    SELECT '(' || coalesce(w.look || ' AND ' || _signs_condition(signs[2:2]),
+                           _signs_condition(signs[1:1])) || ')',
            signs[CASE WHEN w.look IS NULL OR cardinality(signs) = 1 THEN 2 ELSE 3 END:]
-    FROM (SELECT _look_if_short(signs[1]) AS look) AS w;
+    FROM (SELECT _short_text_condition(signs[1]) AS look) AS w;
 END;
 
 -- The rules as they are searched. gate: a condition, shared by several, under which a text can have
@@ -155,17 +156,17 @@ DECLARE
     odd_value CONSTANT text := '(?:' || head || body || ')?[0-9０-９@#$%^*+~=]' || tail;
 BEGIN
     RETURN QUERY
-    SELECT g.gate, w.words, CASE WHEN w.words IS NULL THEN _look(g.others) END, f.rule, r.kind,
-           r.proof
+    SELECT g.gate, w.words, CASE WHEN w.words IS NULL THEN _signs_condition(g.others) END,
+           f.rule, r.kind, r.proof
     FROM redaction_rule AS r,
          LATERAL (SELECT _rule(r.context, r.pattern, r.any_case)) AS f (rule),
-         LATERAL _gate(coalesce(r.sign, ARRAY[f.rule])) AS g,
+         LATERAL _shared_condition(coalesce(r.sign, ARRAY[f.rule])) AS g,
          LATERAL (SELECT CASE WHEN cardinality(g.others) = 1
                                    AND _sign_words(g.others[1]) IS NOT NULL
                               THEN g.others[1] END) AS w (words)
     WHERE r.enabled AND r.matches = 'text';
     RETURN QUERY
-    SELECT n.gate, NULL, coalesce(n.look || ' AND ', '') || _look(ARRAY[
+    SELECT n.gate, NULL, coalesce(n.look || ' AND ', '') || _signs_condition(ARRAY[
                '(?i)' || n.names || '(?:' || close || '[:=：＝>]'
                || '|[ \t]+' || be || '[ \t:：]|' || adverb
                || '[是为為成叫设設改换換はがを은는이가을를]|(?<=[^!-~])[ \t]*[!-~“‘「『０-９Ａ-Ｚａ-ｚ])'
@@ -176,8 +177,8 @@ BEGIN
                || ')[0-9]?' AS names,
                l.gate, l.look
         FROM redaction_rule AS r,
-             LATERAL (SELECT g.gate, _look(g.others)
-                      FROM _gate(coalesce(r.sign, ARRAY['(?i)' || r.pattern])) AS g)
+             LATERAL (SELECT g.gate, _signs_condition(g.others)
+                      FROM _shared_condition(coalesce(r.sign, ARRAY['(?i)' || r.pattern])) AS g)
                  AS l (gate, look)
         WHERE r.enabled AND r.matches = 'name'
         GROUP BY l.gate, l.look
@@ -215,7 +216,7 @@ $function$, (SELECT coalesce(string_agg(g.looks, ' OR ' ORDER BY g.looks COLLATE
              FROM (SELECT concat('(', c.gate, CASE WHEN bool_and(num_nonnulls(c.words, c.look) > 0)
                        THEN ' AND (' || concat_ws(
                            ' OR ', string_agg(DISTINCT c.look COLLATE "C", ' OR '),
-                           _look_for_words(string_agg(DISTINCT c.words COLLATE "C", '|')))
+                           _words_condition(string_agg(DISTINCT c.words COLLATE "C", '|')))
                        || ')' END, ')') AS looks
                    FROM _compiled_rules() AS c
                    GROUP BY c.gate) AS g));
@@ -247,7 +248,8 @@ END $body$, (
                     content := _redact_matches(content, each.rule, each.kind, each.proof);
                 END IF;
             END LOOP;
-        END IF;$list$, _is_short(), string_agg(DISTINCT c.words COLLATE "C", '|'), string_agg(
+        END IF;$list$, _short_condition(),
+           string_agg(DISTINCT c.words COLLATE "C", '|'), string_agg(
                            format($row$
                     (%L::text[], %L::text, %L::text, %L::text)$row$,
                                   _sign_words(c.words), c.rule, c.kind, c.proof),

@@ -19,13 +19,13 @@ END $$;
 -- The same for a memory that something will refer to: locked, it stays until this transaction ends.
 -- The user's lock keeps purge() away, but not an application that deletes a row of its own and with
 -- it the memory (attach_source, on_delete => 'purge').
-CREATE OR REPLACE FUNCTION _hold_memory(user_id text, memory_id bigint) RETURNS void
+CREATE OR REPLACE FUNCTION _keep_memory(user_id text, memory_id bigint) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 BEGIN
     PERFORM FROM memory AS m
-    WHERE m.user_id = _hold_memory.user_id AND m.memory_id = _hold_memory.memory_id
+    WHERE m.user_id = _keep_memory.user_id AND m.memory_id = _keep_memory.memory_id
     FOR KEY SHARE;
     IF NOT FOUND THEN
         PERFORM _check_memory(user_id, memory_id);

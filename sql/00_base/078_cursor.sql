@@ -29,7 +29,7 @@ BEGIN
 END $$;
 
 -- Times as microseconds since 1970: whole numbers that float8 holds exactly.
-CREATE OR REPLACE FUNCTION _micros(at timestamptz) RETURNS float8
+CREATE OR REPLACE FUNCTION _microseconds(at timestamptz) RETURNS float8
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN trunc(1000000 * extract(epoch FROM at))::float8;
 

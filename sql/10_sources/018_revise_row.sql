@@ -27,9 +27,10 @@ BEGIN
         WHERE v.old IS DISTINCT FROM v.new);
 END $$;
 
--- The traces of a memory whose text or names have changed. The vector belongs to the old text, and
+-- New traces for a memory whose text or names have changed. The vector belongs to the old text, and
 -- so do the keywords, except for the user's tags.
-CREATE OR REPLACE FUNCTION _retell_row(changed memory, of_kind kind, retold boolean) RETURNS void
+CREATE OR REPLACE FUNCTION _update_row_traces(changed memory, of_kind kind, retold boolean)
+    RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -37,7 +38,7 @@ AS $$
 DECLARE
     new_line CONSTANT text := _line_of(changed.content, changed.kind = 'okr', changed.data);
     new_brief CONSTANT text := _brief(changed.content, changed.summary, new_line);
-    worded CONSTANT text := _worded(changed.content, changed.subject);
+    searched_text CONSTANT text := _searched_text(changed.content, changed.subject);
     names CONSTANT text := _names(changed.speaker, changed.subject,
                                    _mentioned(changed.user_id, changed.memory_id));
 BEGIN
@@ -49,7 +50,7 @@ BEGIN
         brief_cost = _cost_of_line(new_brief),
         wide = _is_wide(CASE WHEN NOT retold THEN t.embedding END, w.term_count, new_line,
                         t.user_id)
-    FROM _word_vector(changed.content, worded, names) AS w
+    FROM _word_vector(changed.content, searched_text, names) AS w
     WHERE t.user_id = changed.user_id AND t.memory_id = changed.memory_id;
     IF retold THEN
         DELETE FROM keyword AS k
@@ -110,7 +111,7 @@ BEGIN
     VALUES (stored.user_id, stored.memory_id, _revise_row.action, 'source',
             _redact(_revise_row.reason), replaced, in_model, _next_change());
     IF replaced ?| '{content,summary,subject}' OR replaced ? 'data' AND changed.kind = 'okr' THEN
-        PERFORM _retell_row(changed, of_kind, retold);
+        PERFORM _update_row_traces(changed, of_kind, retold);
     ELSIF replaced ?| '{status,importance}' THEN
         UPDATE trace AS t
         SET active = changed.status = 'active', importance = changed.importance

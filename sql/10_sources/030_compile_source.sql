@@ -271,8 +271,9 @@ BEGIN
         array_to_string(made, ', '),
         array_to_string(array_remove(array_remove(names, 'source_key'),
                                      CASE WHEN NOT has_standing THEN 'data' END), ', '), expiring,
-        CASE WHEN has_subject THEN ', _worded(n.content, n.subject) AS worded' ELSE '' END,
-        CASE WHEN has_subject THEN 'n.worded' ELSE 'n.content' END,
+        CASE WHEN has_subject THEN ', _searched_text(n.content, n.subject) AS searched_text'
+             ELSE '' END,
+        CASE WHEN has_subject THEN 'n.searched_text' ELSE 'n.content' END,
         CASE WHEN has_standing THEN format('_line_of(n.content, %s = 4, n.data)', kind_id)
              ELSE '_line(n.content, _line_length())' END);
 END $$;

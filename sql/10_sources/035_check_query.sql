@@ -27,7 +27,7 @@ END $$;
 
 -- What a query depends on: tables, views and functions, through views. PostgreSQL's own functions
 -- are not recorded as dependencies; the rule of a view has their numbers, however they are written.
-CREATE OR REPLACE FUNCTION _stands_on(query_view oid)
+CREATE OR REPLACE FUNCTION _dependencies_of(query_view oid)
     RETURNS TABLE (class regclass, object oid)
     LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -74,7 +74,7 @@ BEGIN
            coalesce(c.relnamespace, p.pronamespace) = current_schema()::regnamespace AS ours,
            p.pronamespace = 'pg_catalog'::regnamespace AS builtin
     INTO bad
-    FROM _stands_on('pg_temp.memoir_query'::regclass) AS o
+    FROM _dependencies_of('pg_temp.memoir_query'::regclass) AS o
     LEFT JOIN pg_class AS c ON o.class = 'pg_class'::regclass AND c.oid = o.object
     LEFT JOIN pg_proc AS p ON o.class = 'pg_proc'::regclass AND p.oid = o.object
     WHERE coalesce(c.relnamespace, p.pronamespace) = current_schema()::regnamespace
@@ -83,7 +83,8 @@ BEGIN
     LIMIT 1;
     DROP VIEW pg_temp.memoir_query;
     IF bad.ours THEN
-        PERFORM _refuse_mapping('the query reads ' || bad.name || ', which is memory itself',
+        PERFORM _refuse_mapping('the query reads memoir.' || bad.name
+                                || ', which is not the application''s',
                                 'Attach the tables of the application.');
     ELSIF bad.builtin THEN
         PERFORM _refuse_mapping('the query calls ' || bad.name || ', which does more than read, '

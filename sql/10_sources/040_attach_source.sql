@@ -39,7 +39,7 @@ BEGIN
 END $$;
 
 -- Why a relation cannot be attached, or can no longer be.
-CREATE OR REPLACE FUNCTION _unfit(relation regclass) RETURNS text
+CREATE OR REPLACE FUNCTION _why_not_attachable(relation regclass) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -76,7 +76,7 @@ CREATE OR REPLACE FUNCTION _check_relation(relation regclass) RETURNS boolean
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    why CONSTANT text := _unfit(relation);
+    why CONSTANT text := _why_not_attachable(relation);
 BEGIN
     IF why IS NOT NULL THEN
         PERFORM _refuse_mapping(

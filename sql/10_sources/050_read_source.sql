@@ -257,7 +257,7 @@ BEGIN
 END $$;
 
 -- Reads on by at most this many rows; at_end is true when the end is reached.
-CREATE OR REPLACE FUNCTION _read_on(s source, most int, OUT read_rows int, OUT written int,
+CREATE OR REPLACE FUNCTION _read_next(s source, most int, OUT read_rows int, OUT written int,
                                     OUT at_end boolean)
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -557,6 +557,6 @@ BEGIN
     looked_at := cardinality(ids);
     last_id := ids[looked_at];
     IF looked_at > 0 THEN
-        PERFORM _find_keywords(user_id, ids);
+        PERFORM _replace_keywords(user_id, ids);
     END IF;
 END $$;

@@ -36,7 +36,7 @@ BEGIN
     END IF;
     IF NOT s.complete THEN
         SELECT r.read_rows, r.written, r.at_end AND s.checking IS NULL
-        INTO read_rows, written, complete FROM _read_on(s, batch) AS r;
+        INTO read_rows, written, complete FROM _read_next(s, batch) AS r;
     ELSIF s.checking IS NOT NULL THEN
         SELECT 0, g.* INTO read_rows, written, complete FROM _check_gone(s, batch) AS g;
     ELSE

@@ -38,7 +38,7 @@ $format$, current_schema());
 END $install$;
 
 COMMENT ON PROCEDURE read_source(text, boolean) IS
-    'fill_source() until it is complete, then the keywords of the new memories, with a commit '
-    'after each batch (setting source_batch): CALL memoir.read_source(''tasks''), outside a '
-    'transaction. anew: as of fill_source(). If it is stopped at any point, the next call '
+    'Calls fill_source() until it is complete, then finds the keywords of the new memories, and '
+    'commits after each batch (setting source_batch): CALL memoir.read_source(''tasks''), outside '
+    'a transaction. anew: as of fill_source(). If it is stopped at any point, the next call '
     'continues. Errors: ME016 no such source.';

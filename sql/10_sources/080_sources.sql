@@ -19,7 +19,8 @@ BEGIN
     FROM _mapped_columns(s.mapping) AS m
     WHERE s.query IS NULL AND NOT _columns_of(relation) ? m.name;
     RETURN CASE
-        WHEN s.follows AND _unfit(relation) IS NOT NULL THEN 'broken: ' || _unfit(relation)
+        WHEN s.follows AND _why_not_attachable(relation) IS NOT NULL
+        THEN 'broken: ' || _why_not_attachable(relation)
         WHEN s.query IS NULL AND EXISTS (
             SELECT FROM pg_class AS c, pg_proc AS p
             WHERE c.oid = relation AND p.proowner <> c.relowner

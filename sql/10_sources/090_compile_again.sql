@@ -3,7 +3,7 @@
 
 -- Each function keeps its owner: whoever owns the table by now did not attach it. A source whose
 -- table is gone, or whose functions are, as in a copy of the rows, has nothing to compile.
-CREATE OR REPLACE FUNCTION _compile_again(s source) RETURNS void
+CREATE OR REPLACE FUNCTION _recompile_sources(s source) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -41,7 +41,7 @@ DECLARE
 BEGIN
     FOR s IN SELECT o.* FROM source AS o ORDER BY o.source_id LOOP
         BEGIN
-            PERFORM _compile_again(s);
+            PERFORM _recompile_sources(s);
         EXCEPTION WHEN OTHERS THEN
             IF _is_of_server(SQLSTATE) THEN
                 RAISE;

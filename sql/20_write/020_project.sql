@@ -97,13 +97,14 @@ BEGIN
                      s.embedding, s.status, s.content, s.summary, s.said,
                      _line_of(s.said, s.kind_id = 4::smallint, s.data) AS line,
                      _names(s.speaker, s.subject, NULL) AS names,
-                     _worded(s.content, s.subject) AS worded
+                     _searched_text(s.content, s.subject) AS searched_text
               FROM (SELECT m.memory_id, m.kind_id, m.created_at, m.importance, m.session_id,
                            m.position, m.embedding, m.status, m.content, m.summary, m.subject,
-                           m.speaker, m.data, _said(m.content, m.speaker, m.position) AS said
+                           m.speaker, m.data,
+                           _with_speaker(m.content, m.speaker, m.position) AS said
                     FROM unnest(made) AS m OFFSET 0) AS s
               OFFSET 0) AS l,
-             _word_vector(l.content, l.worded, l.names) AS w
+             _word_vector(l.content, l.searched_text, l.names) AS w
         OFFSET 0
     ) AS n
     CROSS JOIN embedding_model AS e

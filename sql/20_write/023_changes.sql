@@ -40,13 +40,14 @@ BEGIN
             brief_cost = _cost_of_line(p.brief),
             wide = _is_wide(t.embedding, w.term_count, p.line, t.user_id)
         FROM memory AS m
-        CROSS JOIN LATERAL (SELECT _said(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
+        CROSS JOIN LATERAL (
+            SELECT _with_speaker(m.content, m.speaker, m.position) AS said OFFSET 0) AS s
         CROSS JOIN LATERAL (
             SELECT _line_of(s.said, m.kind = 'okr', m.data) AS line OFFSET 0) AS l
         CROSS JOIN LATERAL (
             SELECT l.line, _brief(s.said, m.summary, l.line) AS brief OFFSET 0) AS p
         CROSS JOIN LATERAL _word_vector(
-            m.content, _worded(m.content, m.subject),
+            m.content, _searched_text(m.content, m.subject),
             _names(m.speaker, m.subject,
                    mentioned[low - 1 + array_position(part, m.memory_id)])) AS w
         WHERE m.user_id = _reproject.user_id AND m.memory_id = ANY (part)
@@ -57,21 +58,21 @@ BEGIN
     END LOOP;
 END $$;
 
--- The keywords of memories whose text has changed; the user's tags stay. memory_ids: sorted.
-CREATE OR REPLACE FUNCTION _find_keywords(user_id text, memory_ids bigint[]) RETURNS void
+-- New keywords for memories whose text has changed; the user's tags stay. memory_ids: sorted.
+CREATE OR REPLACE FUNCTION _replace_keywords(user_id text, memory_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     DELETE FROM keyword AS k
-    WHERE k.user_id = _find_keywords.user_id AND k.memory_id = ANY (memory_ids)
+    WHERE k.user_id = _replace_keywords.user_id AND k.memory_id = ANY (memory_ids)
       AND k.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
       AND k.origin <> 'user_tag';
     INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
     SELECT m.user_id, k.keyword, m.memory_id, k.weight, 'system'
     FROM memory AS m, LATERAL _keywords(m.content) AS k
-    WHERE m.user_id = _find_keywords.user_id AND m.memory_id = ANY (memory_ids)
+    WHERE m.user_id = _replace_keywords.user_id AND m.memory_id = ANY (memory_ids)
       AND m.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
     ORDER BY m.memory_id, k.keyword COLLATE "C"
     ON CONFLICT DO NOTHING;
@@ -146,10 +147,10 @@ CREATE OR REPLACE FUNCTION _changed_vector(
                 WHEN in_use AND old ?| '{content,embedding}' THEN given
                 ELSE stored END;
 
--- Shows changed memories to recall: their traces, what is made from a text, the profile. olds: the
--- old values; embeddings: the new ones of those whose old values have one, by the model. A new
--- vector may make a trace too large for an index entry: wide is set in the same statement.
-CREATE OR REPLACE FUNCTION _show_changes(
+-- Brings what recall reads of changed memories up to date: traces, keywords, the profile. olds: the
+-- old values; embeddings: the new vectors, by model, where the old values have one. A new vector
+-- may make a trace too large for an index entry: wide is set in the same statement.
+CREATE OR REPLACE FUNCTION _update_traces(
     user_id text, model smallint, memory_ids bigint[], olds jsonb[], embeddings halfvec[])
     RETURNS void
     LANGUAGE plpgsql
@@ -158,15 +159,15 @@ CREATE OR REPLACE FUNCTION _show_changes(
 AS $$
 #variable_conflict use_column
 DECLARE
-    retold CONSTANT bigint[] := ARRAY(
+    with_new_text CONSTANT bigint[] := ARRAY(
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old) WHERE c.old ? 'content');
-    renamed CONSTANT bigint[] := ARRAY(
+    with_new_line CONSTANT bigint[] := ARRAY(
         SELECT c.id FROM unnest(memory_ids, olds) AS c (id, old)
         WHERE NOT c.old ? 'content'
           AND (c.old ?| '{summary,subject}' OR c.old ->> 'kind' = 'okr'
                OR c.old ?| '{data,kind}' AND EXISTS (
                    SELECT FROM memory AS m
-                   WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id
+                   WHERE m.user_id = _update_traces.user_id AND m.memory_id = c.id
                      AND m.kind = 'okr')));
     part bigint[];
 BEGIN
@@ -174,29 +175,30 @@ BEGIN
         part := memory_ids[low : low + 24];
         UPDATE trace AS t
         SET active = m.status = 'active', importance = m.importance, kind = k.kind_id,
-            embedding = _changed_vector(t.embedding, t.model = _show_changes.model, c.old,
+            embedding = _changed_vector(t.embedding, t.model = _update_traces.model, c.old,
                                         c.embedding),
-            wide = _is_wide(_changed_vector(t.embedding, t.model = _show_changes.model, c.old,
+            wide = _is_wide(_changed_vector(t.embedding, t.model = _update_traces.model, c.old,
                                             c.embedding), t.term_count, t.line, t.user_id)
         FROM unnest(part, olds[low : low + 24], embeddings[low : low + 24])
              AS c (id, old, embedding), LATERAL (
             SELECT m.status, m.importance, m.kind FROM memory AS m
-            WHERE m.user_id = _show_changes.user_id AND m.memory_id = c.id OFFSET 0) AS m, kind AS k
+            WHERE m.user_id = _update_traces.user_id AND m.memory_id = c.id OFFSET 0) AS m,
+             kind AS k
         WHERE k.name = m.kind
-          AND t.user_id = _show_changes.user_id AND t.memory_id = c.id
+          AND t.user_id = _update_traces.user_id AND t.memory_id = c.id
           AND t.memory_id = ANY (part) AND t.memory_id BETWEEN part[1] AND part[cardinality(part)];
     END LOOP;
-    IF retold <> '{}' THEN
-        PERFORM _reproject(user_id, retold);
-        PERFORM _find_keywords(user_id, retold);
+    IF with_new_text <> '{}' THEN
+        PERFORM _reproject(user_id, with_new_text);
+        PERFORM _replace_keywords(user_id, with_new_text);
     END IF;
-    IF renamed <> '{}' THEN
-        PERFORM _reproject(user_id, renamed);
+    IF with_new_line <> '{}' THEN
+        PERFORM _reproject(user_id, with_new_line);
     END IF;
     IF EXISTS (SELECT FROM unnest(memory_ids) AS i (id)
                CROSS JOIN LATERAL (
                    SELECT m.kind FROM memory AS m
-                   WHERE m.user_id = _show_changes.user_id AND m.memory_id = i.id OFFSET 0) AS m
+                   WHERE m.user_id = _update_traces.user_id AND m.memory_id = i.id OFFSET 0) AS m
                JOIN kind AS k ON k.name = m.kind AND k.layer = 'profile')
        OR EXISTS (SELECT FROM unnest(olds) AS o (old)
                   JOIN kind AS k ON k.name = o.old ->> 'kind' AND k.layer = 'profile')
@@ -313,7 +315,7 @@ BEGIN
            CASE WHEN o.old ? 'embedding' THEN in_model END,
            coalesce(_revise.change_id, _next_change()), _revise.run_id, o.undone
     FROM unnest(ids, olds, undone) AS o (memory_id, old, undone);
-    PERFORM _show_changes(user_id, in_model, ids, olds, embeddings);
+    PERFORM _update_traces(user_id, in_model, ids, olds, embeddings);
     -- The application knows what its own rows say, and a notification makes its commits queue up.
     IF who <> 'source' THEN
         PERFORM _notify(user_id, e.event, array_agg(e.memory_id))

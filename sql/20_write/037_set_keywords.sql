@@ -29,7 +29,7 @@ BEGIN
     END IF;
     PERFORM _check_share(w, 'the weight of a keyword') FROM unnest(weights) AS w;
     PERFORM _lock_user(owner);
-    PERFORM _hold_memory(owner, memory_id);
+    PERFORM _keep_memory(owner, memory_id);
     SELECT coalesce(array_agg(c.keyword), '{}'), array_agg(c.weight) INTO chosen, chosen_weights
     FROM (SELECT _lower(btrim(_redact(u.keyword), E' \t\r\n')) AS keyword, max(u.weight) AS weight
           FROM unnest(keywords, weights) AS u (keyword, weight) GROUP BY 1) AS c;

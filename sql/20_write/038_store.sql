@@ -18,7 +18,7 @@ END $$;
 -- What is true again: the memory with that text had ended before. It makes way and keeps its time,
 -- and what is said now is stored next to it. Both are one change: without a given one, the revision
 -- of what is added is written here. Returns known without what made way.
-CREATE OR REPLACE FUNCTION _store_anew(
+CREATE OR REPLACE FUNCTION _replace_ended(
     user_id text, model embedding_model, given new_memory[], known bigint[], run_id bigint,
     change_id bigint) RETURNS bigint[]
     LANGUAGE plpgsql
@@ -34,7 +34,7 @@ BEGIN
         SELECT u.place, m.memory_id
         FROM unnest(known) WITH ORDINALITY AS u (known, place), LATERAL (
             SELECT m.* FROM memory AS m
-            WHERE m.user_id = _store_anew.user_id AND m.memory_id = u.known OFFSET 0) AS m
+            WHERE m.user_id = _replace_ended.user_id AND m.memory_id = u.known OFFSET 0) AS m
         WHERE m.status = 'active' AND m.position IS NULL
           AND m.valid_until <= (given[u.place]).valid_from
         ORDER BY u.place
@@ -123,7 +123,7 @@ BEGIN
             PERFORM _store_vectors(user_id, model.model_id, bare.ids, bare.embeddings, false);
         END IF;
         IF some_ended THEN
-            known := _store_anew(user_id, model, given, known, run_id, change_id);
+            known := _replace_ended(user_id, model, given, known, run_id, change_id);
         END IF;
     END IF;
     RETURN known;

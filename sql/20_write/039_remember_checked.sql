@@ -30,8 +30,8 @@ CREATE OR REPLACE FUNCTION _remember(user_id text, model embedding_model, given 
 AS $$
 #variable_conflict use_column
 DECLARE
-    told record;
-    holder record;
+    batch record;
+    settings record;
     temporary text[];
     plain new_memory[];
     plains int := 0;
@@ -50,22 +50,23 @@ BEGIN
     SELECT bool_or(_needs_lock(g)) AS needs_lock, bool_or(g.in_profile) AS in_profile,
            array_agg(g.session_id) FILTER (WHERE g.session_id IS NOT NULL) AS session_ids,
            array_agg(g.created_at) FILTER (WHERE g.session_id IS NOT NULL) AS said_at
-    INTO told
+    INTO batch
     FROM unnest(given) AS g;
-    IF told.needs_lock THEN
+    IF batch.needs_lock THEN
         PERFORM _lock_user(user_id);
     END IF;
-    SELECT p.memory_on, p.confirm INTO holder FROM profile AS p WHERE p.user_id = _remember.user_id;
+    SELECT p.memory_on, p.confirm INTO settings
+    FROM profile AS p WHERE p.user_id = _remember.user_id;
     IF NOT FOUND THEN
         PERFORM _make_profile(user_id);
-    ELSIF NOT holder.memory_on THEN
+    ELSIF NOT settings.memory_on THEN
         RETURN array_fill(_outcome('NOOP', NULL, 'memory is off'), ARRAY[cardinality(given)]);
     END IF;
-    IF told.session_ids IS NOT NULL THEN
-        temporary := _open_sessions(user_id, told.session_ids, told.said_at);
+    IF batch.session_ids IS NOT NULL THEN
+        temporary := _open_sessions(user_id, batch.session_ids, batch.said_at);
     END IF;
     FOR place IN 1 .. cardinality(given) LOOP
-        IF holder.confirm AND _is_automatic(given[place].origin) THEN
+        IF settings.confirm AND _is_automatic(given[place].origin) THEN
             given[place].status := 'pending';
             stored_id := _proposed_already(user_id, given[place]);
             IF stored_id IS NOT NULL
@@ -131,7 +132,7 @@ BEGIN
             END IF;
         END IF;
     END LOOP;
-    IF told.in_profile THEN
+    IF batch.in_profile THEN
         PERFORM _refresh_profile(user_id);
     END IF;
     PERFORM _notify(user_id, 'created', ARRAY(

@@ -30,9 +30,9 @@ BEGIN
         ORDER BY m.status, m.memory_id LIMIT 1);
 END $$;
 
--- What comes with a text that is stored already: values that were told, not filled in. A model says
--- what it knows again and again, each time with another guess of how important that is.
-CREATE OR REPLACE FUNCTION _told(given new_memory) RETURNS jsonb
+-- The values given with a text that is stored already, without those that were filled in. A model
+-- repeats what it knows, each time with another guess of how important that is: that is left out.
+CREATE OR REPLACE FUNCTION _given_values(given new_memory) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
@@ -52,7 +52,7 @@ CREATE OR REPLACE FUNCTION _said_again(
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    said jsonb := _told(given);
+    given_values jsonb := _given_values(given);
     waits boolean;
     confirmed outcome;
 BEGIN
@@ -65,7 +65,7 @@ BEGIN
               AND m.valid_from < given.valid_until
               AND m.valid_from <= given.valid_from + interval '1 millisecond')
         THEN
-            said := said || jsonb_build_object('valid_until', given.valid_until);
+            given_values := given_values || jsonb_build_object('valid_until', given.valid_until);
         END IF;
     END IF;
     IF waits AND given.status = 'active' THEN
@@ -75,12 +75,12 @@ BEGIN
         IF confirmed.action IS NOT NULL THEN
             RETURN confirmed;
         END IF;
-    ELSIF NOT waits AND given.status = 'pending' AND said <> '{}' THEN
+    ELSIF NOT waits AND given.status = 'pending' AND given_values <> '{}' THEN
         RETURN _outcome('NOOP', known, 'nothing is changed before the user confirms it');
     END IF;
-    IF said <> '{}' THEN
+    IF given_values <> '{}' THEN
         PERFORM _lock_user(user_id);
-        IF _revise(user_id, ARRAY[known], ARRAY[said], 'UPDATE', given.origin,
+        IF _revise(user_id, ARRAY[known], ARRAY[given_values], 'UPDATE', given.origin,
                    'the same text with other values', run_id, change_id) <> '{}' THEN
             RETURN _outcome('UPDATE', known, 'the same text with other values');
         END IF;
@@ -101,7 +101,7 @@ AS $$
 DECLARE
     stored memory;
     decision record;
-    told jsonb;
+    given_values jsonb;
     locked boolean := false;
 BEGIN
     LOOP
@@ -113,23 +113,24 @@ BEGIN
             RETURN _outcome('ADD', given.memory_id, 'new');
         END IF;
         decision := _decide(stored.content, given.content);
-        told := CASE WHEN decision.action = 'NOOP' THEN _told(given) - 'summary' END;
-        EXIT WHEN locked OR decision.action = 'ADD' OR told = '{}';
+        given_values := CASE WHEN decision.action = 'NOOP'
+                             THEN _given_values(given) - 'summary' END;
+        EXIT WHEN locked OR decision.action = 'ADD' OR given_values = '{}';
         -- Whoever held the lock may just have changed it, so it is read again under the lock.
         locked := _try_lock_user(user_id);
         EXIT WHEN NOT locked;
     END LOOP;
-    IF decision.action = 'NOOP' AND (locked OR told = '{}') THEN
+    IF decision.action = 'NOOP' AND (locked OR given_values = '{}') THEN
         DELETE FROM memory AS m
         WHERE m.user_id = _settle.user_id AND m.memory_id = given.memory_id;
         INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, run_id,
                               change_id)
         VALUES (_settle.user_id, near_id, 'NOOP', given.origin,
                 'said again: ' || given.content, '{}', NULL, _next_change());
-        IF told ? 'data' THEN
-            told := told || jsonb_build_object('data', stored.data || given.data);
+        IF given_values ? 'data' THEN
+            given_values := given_values || jsonb_build_object('data', stored.data || given.data);
         END IF;
-        IF _revise(user_id, ARRAY[near_id], ARRAY[told], 'UPDATE', given.origin,
+        IF _revise(user_id, ARRAY[near_id], ARRAY[given_values], 'UPDATE', given.origin,
                    'said again with other values', NULL, NULL) <> '{}' THEN
             RETURN _outcome('UPDATE', near_id, 'a stored memory says so, with other values');
         END IF;
@@ -166,7 +167,8 @@ BEGIN ATOMIC
     FROM unnest(memory_ids) AS i;
 END;
 
--- Of memories that a file adds, those that have this revision already, as what _store_anew stored.
+-- Of memories that a file adds, those that have this revision already, because _replace_ended
+-- stored them.
 CREATE OR REPLACE FUNCTION _recorded(user_id text, memory_ids bigint[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -221,25 +223,28 @@ BEGIN
       AND m.status = 'pending' AND m.source IS NULL
     UNION ALL
     (SELECT m.memory_id
-     FROM memory AS m
-     WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind AND m.subject = given.subject
-       AND m.position IS NULL AND m.source IS NULL
-       -- The session is part of the hash, so the same words said in another session are compared
-       -- too.
-       AND (m.content_hash = given.content_hash
-            OR _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
-               AND (given.valid_until IS NULL OR given.valid_until = m.valid_until))
-       AND m.valid_from >= coalesce((
-           SELECT max(h.valid_from) FROM memory AS h
-           WHERE h.user_id = _fill_slot.user_id AND h.kind = given.kind
-             AND h.subject = given.subject AND h.position IS NULL AND h.source IS NULL
-             AND h.status IN ('active', 'superseded') AND h.valid_from <= given.valid_from),
-           '-infinity')
-       -- If two begin at the same moment, the later one begins a little later.
-       AND (m.status = 'pending'
-            OR m.status IN ('active', 'superseded')
-               AND m.valid_from <= given.valid_from + interval '1 millisecond'
-               AND (given.valid_from < m.valid_until) IS NOT FALSE)
+     FROM (SELECT m.memory_id, m.valid_from, m.valid_until, m.content_hash, m.content
+           FROM memory AS m
+           WHERE m.user_id = _fill_slot.user_id AND m.kind = given.kind
+             AND m.subject = given.subject AND m.position IS NULL AND m.source IS NULL
+             AND m.valid_from >= coalesce((
+                 SELECT max(h.valid_from) FROM memory AS h
+                 WHERE h.user_id = _fill_slot.user_id AND h.kind = given.kind
+                   AND h.subject = given.subject AND h.position IS NULL AND h.source IS NULL
+                   AND h.status IN ('active', 'superseded') AND h.valid_from <= given.valid_from),
+                 '-infinity')
+             -- If two begin at the same moment, the later one begins a little later.
+             AND (m.status = 'pending'
+                  OR m.status IN ('active', 'superseded')
+                     AND m.valid_from <= given.valid_from + interval '1 millisecond'
+                     AND (given.valid_from < m.valid_until) IS NOT FALSE)
+           -- A batch may have a thousand of one moment; 20 are compared.
+           ORDER BY m.valid_from DESC LIMIT 20) AS m
+     -- The session is part of the hash, so the same words said in another session are compared
+     -- too.
+     WHERE m.content_hash = given.content_hash
+        OR _word_sequence(m.content) = (SELECT _word_sequence(given.content))  -- once
+           AND (given.valid_until IS NULL OR given.valid_until = m.valid_until)
      ORDER BY m.valid_from DESC LIMIT 1)
     LIMIT 1;
     IF FOUND THEN

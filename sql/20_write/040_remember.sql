@@ -78,7 +78,7 @@ BEGIN
         IF tags <> '{}' OR sources <> '{}' THEN
             PERFORM _lock_user(owner);
         END IF;
-        PERFORM _hold_memory(owner, s.id) FROM unnest(sources) AS s (id);
+        PERFORM _keep_memory(owner, s.id) FROM unnest(sources) AS s (id);
     END IF;
     became := (_remember(owner, model, ARRAY[given]))[1];
     action := became.action;

@@ -79,7 +79,7 @@ BEGIN
     FROM jsonb_array_elements(memories) AS e (memory),
          jsonb_to_record(e.memory) AS r (keywords text[])
     WHERE e.memory ? 'keywords';
-    PERFORM _hold_memory(_read_batch.user_id, s.id)
+    PERFORM _keep_memory(_read_batch.user_id, s.id)
     FROM jsonb_array_elements(memories) AS e (memory),
          jsonb_to_record(e.memory) AS r (sources bigint[]), unnest(r.sources) AS s (id)
     WHERE e.memory ? 'sources';

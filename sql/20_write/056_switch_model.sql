@@ -29,8 +29,8 @@ DECLARE
     bare CONSTANT bigint := CASE WHEN force THEN 0 ELSE _without_its_vector(wanted.model_id) END;
 BEGIN
     IF traceless + bare > 0 THEN
-        RAISE EXCEPTION 'model "%" is not filled: it lacks % of the memories', wanted.name,
-                traceless + bare
+        RAISE EXCEPTION 'model "%" is not filled: it has no vector for % of the memories',
+                wanted.name, traceless + bare
             USING ERRCODE = 'ME014',
                   HINT = CASE WHEN traceless > 0
                               THEN format('memoir model fill, or without vectors, until no row '

@@ -26,5 +26,5 @@ END $$;
 COMMENT ON FUNCTION models() IS
     'The embedding models of this database, the one in use first: name (NULL: no client named it '
     'yet), dimensions, state (in use, ready, to be filled, being dropped), vectors, missing '
-    '(memories that have none of it, or not even a trace), added_at. Counted are the rows that the '
-    'caller may see.';
+    '(memories that have none of it, or not even a trace), added_at. Only rows that the caller may '
+    'see are counted.';

@@ -38,8 +38,8 @@ BEGIN
                   HINT = 'Pass two memories: memoir.relate(from_id, to_id).';
     END IF;
     PERFORM _lock_user(owner);
-    PERFORM _hold_memory(owner, from_id);
-    PERFORM _hold_memory(owner, to_id);
+    PERFORM _keep_memory(owner, from_id);
+    PERFORM _keep_memory(owner, to_id);
 
     INSERT INTO relation AS r (user_id, from_id, to_id, type, strength)
     VALUES (owner, relate.from_id, relate.to_id, relate.type, relate.strength)

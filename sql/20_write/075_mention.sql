@@ -48,7 +48,7 @@ DECLARE
     mentioned bigint;
 BEGIN
     PERFORM _lock_user(owner);
-    PERFORM _hold_memory(owner, mention.memory_id);
+    PERFORM _keep_memory(owner, mention.memory_id);
     INSERT INTO entity AS e (user_id, name, type)
     VALUES (owner, given_name, of_type)
     ON CONFLICT (user_id, name_key, type) WHERE name_key IS NOT NULL DO NOTHING

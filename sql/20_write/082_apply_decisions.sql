@@ -155,7 +155,7 @@ BEGIN
 END $$;
 
 -- Changes nothing; a revision keeps that it was said again, and why nothing was done.
-CREATE OR REPLACE FUNCTION _noted(
+CREATE OR REPLACE FUNCTION _record_noop(
     user_id text, decision jsonb, targets bigint[], author text, run_id bigint, change_id bigint)
     RETURNS outcome
     LANGUAGE plpgsql
@@ -347,7 +347,7 @@ BEGIN
 END $$;
 
 -- Whether another memory already has the text that a decision gives this one: it takes its place.
-CREATE OR REPLACE FUNCTION _is_told_by_another(user_id text, stored memory, decision jsonb)
+CREATE OR REPLACE FUNCTION _is_text_of_another(user_id text, stored memory, decision jsonb)
     RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -355,7 +355,7 @@ AS $$
 BEGIN
     RETURN stored.source IS NULL AND stored.position IS NULL AND EXISTS (
         SELECT FROM memory AS m
-        WHERE m.user_id = _is_told_by_another.user_id AND m.memory_id <> stored.memory_id
+        WHERE m.user_id = _is_text_of_another.user_id AND m.memory_id <> stored.memory_id
           AND m.content_hash = _content_hash(
               stored.kind, CASE WHEN decision ? 'subject'
                                 THEN _check_subject(decision ->> 'subject')
@@ -387,7 +387,7 @@ BEGIN
     PERFORM _check_status(user_id, i, '{active}', 'decided about')
     FROM unnest(targets || _said_id(decision -> 'by')) AS i WHERE i IS NOT NULL;
     IF decision ->> 'action' = 'NOOP' THEN
-        RETURN _noted(user_id, decision, targets, author, run_id, change);
+        RETURN _record_noop(user_id, decision, targets, author, run_id, change);
     ELSIF waits AND NOT decision ? 'content' THEN
         RETURN _outcome('NOOP', targets[1], 'nothing is changed before the user confirms it');
     END IF;
@@ -396,7 +396,7 @@ BEGIN
         decision := decision || jsonb_build_object(
             'confidence', (stored.confidence + (decision -> 'confidence')::float8) / 2);
     END IF;
-    IF in_place AND decision ? 'content' AND _is_told_by_another(user_id, stored, decision) THEN
+    IF in_place AND decision ? 'content' AND _is_text_of_another(user_id, stored, decision) THEN
         result := _apply_new(
             user_id, model,
             _decided_memory(model, decision - 'kind', stored, embedding, author, stored.session_id,
@@ -453,7 +453,7 @@ BEGIN
     model := _admitting_model((SELECT e FROM unnest(embeddings) AS e WHERE e IS NOT NULL LIMIT 1));
     PERFORM _lock_user(owner);
     PERFORM _check_named(owner, said);
-    PERFORM _hold_memory(owner, n.memory_id) FROM _named_memories(said) AS n;
+    PERFORM _keep_memory(owner, n.memory_id) FROM _named_memories(said) AS n;
     refusal := _writing_refused(owner, session_id);
     IF refusal IS NOT NULL THEN
         RETURN QUERY

@@ -21,12 +21,12 @@ BEGIN
            said.messages, said.tokens, said.last_message,
            (SELECT count(*) FROM memory AS m
             WHERE m.user_id = owner AND m.session_id = s.session_id AND m.status = 'active'),
-           _cursor('sessions', _micros(s.started_at), s.number)
+           _cursor('sessions', _microseconds(s.started_at), s.number)
     FROM (
         SELECT o.* FROM session AS o
         WHERE o.user_id = owner
           AND (is_open IS NULL OR (o.ended_at IS NULL) = is_open)
-          AND (after IS NULL OR (_micros(o.started_at), o.number) < (came.key, came.id))
+          AND (after IS NULL OR (_microseconds(o.started_at), o.number) < (came.key, came.id))
         ORDER BY o.started_at DESC, o.number DESC
         LIMIT row_limit
     ) AS s

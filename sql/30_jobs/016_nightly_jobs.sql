@@ -86,7 +86,7 @@ BEGIN
         WHERE m.user_id = _rolling_summary_jobs.user_id AND m.memory_id = i.id
           AND m.recorded_at > since
         OFFSET 0) AS m
-    HAVING count(*) >= _config('summary_changes') OR _no_longer(user_id, NULL) <> '[]';
+    HAVING count(*) >= _config('summary_changes') OR _no_longer_true(user_id, NULL) <> '[]';
 END $$;
 
 -- A summary may mention what its user has forgotten: a new one is made at once, not at night,

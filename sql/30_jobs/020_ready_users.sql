@@ -13,8 +13,9 @@ BEGIN
     IF kinds = '{embed}' THEN
         RETURN QUERY
         SELECT DISTINCT ON (j.user_id) j.user_id, j.run_at
-        FROM job AS j
-        WHERE j.kind = 'embed' AND j.status <> 'done' AND j.run_at <= at
+        -- In the order of job_open, that index would be read where the table was empty.
+        FROM (SELECT o.user_id, o.priority, o.run_at FROM job AS o
+              WHERE o.kind = 'embed' AND o.status <> 'done' AND o.run_at <= at OFFSET 0) AS j
         ORDER BY j.user_id, j.priority DESC, j.run_at;
         RETURN;
     END IF;

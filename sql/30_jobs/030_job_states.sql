@@ -61,7 +61,7 @@ BEGIN
 END $$;
 
 -- A job as its worker gets it.
-CREATE OR REPLACE FUNCTION _hand_out(claimed job, texts text[] DEFAULT NULL) RETURNS claimed_job
+CREATE OR REPLACE FUNCTION _claimed_job(claimed job, texts text[] DEFAULT NULL) RETURNS claimed_job
     LANGUAGE sql IMMUTABLE
     RETURN ROW(claimed.job_id, claimed.user_id, claimed.kind, claimed.payload, claimed.attempts,
                NULL, NULL, texts)::claimed_job;

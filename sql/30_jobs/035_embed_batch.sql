@@ -178,7 +178,7 @@ BEGIN
     END IF;
     UPDATE job AS j SET payload = claimed.payload
     WHERE j.user_id = claimed.user_id AND j.job_id = claimed.job_id;
-    RETURN _hand_out(claimed, texts);
+    RETURN _claimed_job(claimed, texts);
 END $$;
 
 -- New jobs, each with the next memories of the user that wait for a vector and that no job holds.
@@ -210,7 +210,7 @@ BEGIN
         RETURNING j.* INTO made;
         IF made.status = 'running' THEN
             n := n - 1;
-            RETURN NEXT _hand_out(made, given.texts);
+            RETURN NEXT _claimed_job(made, given.texts);
         END IF;
     END LOOP;
 END $$;

@@ -329,13 +329,13 @@ END $$;
 
 -- What was true at the last summary, which may still mention it, and no longer is: texts that have
 -- since been forgotten, superseded or corrected, or have expired; except those that are shown.
-CREATE OR REPLACE FUNCTION _no_longer(user_id text, told jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _no_longer_true(user_id text, told jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 DECLARE
     since CONSTANT timestamptz := (
-        SELECT p.summarised_at FROM profile AS p WHERE p.user_id = _no_longer.user_id);
+        SELECT p.summarised_at FROM profile AS p WHERE p.user_id = _no_longer_true.user_id);
 BEGIN
     RETURN (
         SELECT coalesce(jsonb_agg(g.content ORDER BY g.at DESC, g.content), '[]')
@@ -346,7 +346,7 @@ BEGIN
                        r.created_at AS at
                 FROM revision AS r
                 JOIN memory AS m ON m.user_id = r.user_id AND m.memory_id = r.memory_id
-                WHERE r.user_id = _no_longer.user_id AND r.created_at > since
+                WHERE r.user_id = _no_longer_true.user_id AND r.created_at > since
                   AND m.kind <> 'turn'
                   AND (m.status IN ('forgotten', 'superseded')
                        AND r.old_values ->> 'status' = 'active'
@@ -355,7 +355,8 @@ BEGIN
                 UNION ALL
                 SELECT m.content, m.valid_until
                 FROM memory AS m
-                WHERE m.user_id = _no_longer.user_id AND m.status = 'active' AND m.kind <> 'turn'
+                WHERE m.user_id = _no_longer_true.user_id AND m.status = 'active'
+                  AND m.kind <> 'turn'
                   AND m.valid_until > since AND m.valid_until <= now()
             ) AS f
             WHERE (told @> jsonb_build_array(jsonb_build_object('content', f.content)))
@@ -372,7 +373,7 @@ CREATE OR REPLACE FUNCTION _rolling_summary_values(user_id text) RETURNS jsonb
 AS $$
 DECLARE
     told CONSTANT jsonb := _memories_told(user_id, _summarised(user_id), false);
-    gone CONSTANT jsonb := _no_longer(user_id, told);
+    gone CONSTANT jsonb := _no_longer_true(user_id, told);
     before CONSTANT text := coalesce((SELECT p.rolling_summary FROM profile AS p
                                       WHERE p.user_id = _rolling_summary_values.user_id), '');
 BEGIN

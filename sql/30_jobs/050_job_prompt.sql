@@ -49,7 +49,7 @@ BEGIN
         'prompt', jsonb_build_object('language', chosen.language, 'version', chosen.version)))
     WHERE j.user_id = claimed.user_id AND j.job_id = claimed.job_id
     RETURNING j.* INTO claimed;
-    result := _hand_out(claimed);
+    result := _claimed_job(claimed);
     result.messages := jsonb_build_array(
         jsonb_build_object('role', 'system', 'content', _render(chosen.template, given)),
         jsonb_build_object('role', 'user', 'content', _render(chosen.input, given)));

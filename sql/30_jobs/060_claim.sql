@@ -138,8 +138,10 @@ BEGIN
 END $$;
 
 -- A job with what its worker needs: a prompt for the chat model, or texts. A job for which they
--- cannot be made has failed. NULL: nothing to do.
-CREATE OR REPLACE FUNCTION _made_ready(
+-- cannot be made has failed. NULL: nothing to do. The payload is checked again, because an agent
+-- can write it into the table: 200,000 ids would keep the worker from everybody else for 20 s, and
+-- twice as many more than twice as long.
+CREATE OR REPLACE FUNCTION _prepare_job(
     claimed job, next bigint[], needs text, at timestamptz) RETURNS claimed_job
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -147,6 +149,8 @@ AS $$
 DECLARE
     result claimed_job;
 BEGIN
+    PERFORM _check_json(claimed.payload, k.payload_schema, 'the payload')
+    FROM job_kind AS k WHERE k.name = claimed.kind;
     IF needs = 'embedding' THEN
         RETURN _claimed_texts(claimed);
     END IF;
@@ -204,8 +208,8 @@ BEGIN
     FOREACH each IN ARRAY taken LOOP
         next := array_remove(next, each.job_id);
         result := CASE needs ->> each.kind
-                      WHEN 'nothing' THEN _hand_out(each)
-                      ELSE _made_ready(each, next, needs ->> each.kind, moment) END;
+                      WHEN 'nothing' THEN _claimed_job(each)
+                      ELSE _prepare_job(each, next, needs ->> each.kind, moment) END;
         IF result.job_id IS NOT NULL THEN
             room := room - 1;
             RETURN NEXT result;

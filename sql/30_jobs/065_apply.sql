@@ -42,7 +42,7 @@ END $$;
 -- Whether a conversation says something that was forgotten, ended, merged or corrected since it
 -- began: that does not come back from there, only when it is said again. What undo() took away may
 -- come back, and in a slot time decides.
-CREATE OR REPLACE FUNCTION _taken_back(finished job, subject text, content text)
+CREATE OR REPLACE FUNCTION _was_retracted(finished job, subject text, content text)
     RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -62,12 +62,12 @@ BEGIN
                       ORDER BY r.memory_id DESC, r.revision_id DESC LIMIT 1)
                   WHEN 'superseded' THEN (m.subject = slot) IS NOT TRUE
                   ELSE m.status = 'archived' END
-          AND (_decide(m.content, _taken_back.content)).action = 'NOOP'
+          AND (_decide(m.content, _was_retracted.content)).action = 'NOOP'
     ) OR EXISTS (
         SELECT FROM revision AS r
         WHERE r.user_id = finished.user_id AND r.created_at >= since
           AND r.old_values ? 'content' AND r.author NOT IN ('model', 'maintain')
-          AND (_decide(r.old_values ->> 'content', _taken_back.content)).action = 'NOOP'
+          AND (_decide(r.old_values ->> 'content', _was_retracted.content)).action = 'NOOP'
     ) OR EXISTS (
         SELECT FROM memory AS m
         WHERE m.user_id = finished.user_id AND m.subject = slot AND m.status = 'active'
@@ -78,7 +78,7 @@ END $$;
 -- The memories that turns of a conversation were stored as, which the answer says it drew a memory
 -- from: its sources, or {} if there are none. Where the application numbers turns otherwise, or
 -- has another text at that place, it is not that turn; a number that was not shown is none.
-CREATE OR REPLACE FUNCTION _drawn_from(finished job, turns jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION _source_turns(finished job, turns jsonb) RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
@@ -199,9 +199,9 @@ BEGIN
     PERFORM _remember_all(finished, (
         SELECT jsonb_agg((m.memory - 'turns')
                          || jsonb_build_object('data', _pairs(m.memory -> 'data'))
-                         || _drawn_from(finished, m.memory -> 'turns') ORDER BY m.place)
+                         || _source_turns(finished, m.memory -> 'turns') ORDER BY m.place)
         FROM jsonb_array_elements(answer -> 'memories') WITH ORDINALITY AS m (memory, place)
-        WHERE NOT _taken_back(finished, m.memory ->> 'subject', m.memory ->> 'content')),
+        WHERE NOT _was_retracted(finished, m.memory ->> 'subject', m.memory ->> 'content')),
         _said_at(finished));
 END $$;
 
@@ -223,7 +223,7 @@ BEGIN
                           - '{data,turns}'::text[])
                          || CASE d.decision ->> 'action'
                                 WHEN 'NOOP' THEN '{}'
-                                ELSE _drawn_from(finished, d.decision -> 'turns')
+                                ELSE _source_turns(finished, d.decision -> 'turns')
                                      || jsonb_build_object('data', coalesce(m.data, '{}')
                                                            || _pairs(d.decision -> 'data')) END
                          ORDER BY d.place)
@@ -234,7 +234,8 @@ BEGIN
                                      WHEN 'UPDATE' THEN (d.decision ->> 'memory_id')::bigint END
         WHERE d.decision ->> 'action' = 'NOOP'
            OR NOT (_corrected_since(finished, _said_id(d.decision -> 'memory_id'))
-                   OR _taken_back(finished, d.decision ->> 'subject', d.decision ->> 'content'))));
+                   OR _was_retracted(finished, d.decision ->> 'subject',
+                                     d.decision ->> 'content'))));
 END $$;
 
 CREATE OR REPLACE FUNCTION _apply_consolidate(finished job, answer jsonb) RETURNS void
@@ -347,7 +348,7 @@ END $$;
 
 -- One of the words a schema lists, said in other letters or, of a kind, by another of its names, as
 -- remember() takes it: "Preference", "preferences", "偏好". NULL: it is none of them.
-CREATE OR REPLACE FUNCTION _meant_word(said text, words jsonb) RETURNS text
+CREATE OR REPLACE FUNCTION _schema_word(said text, words jsonb) RETURNS text
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -362,7 +363,7 @@ END $$;
 
 -- An answer in the types and words of its schema. Small models, and servers that do not enforce a
 -- schema, write 7 for "7" and "0.8" for 0.8, and omit what is null or empty inside an item.
-CREATE OR REPLACE FUNCTION _fitted(value jsonb, schema jsonb, is_item boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION _fit_to_schema(value jsonb, schema jsonb, is_item boolean DEFAULT false)
     RETURNS jsonb
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -379,21 +380,21 @@ BEGIN
             FROM jsonb_each(schema -> 'properties') AS p (key, schema)
         ) || (
             SELECT coalesce(jsonb_object_agg(
-                       e.key, coalesce(_fitted(e.value, schema -> 'properties' -> e.key), e.value)),
-                       '{}')
+                       e.key, coalesce(_fit_to_schema(e.value, schema -> 'properties' -> e.key),
+                                       e.value)), '{}')
             FROM jsonb_each(value) AS e)
         WHEN jsonb_typeof(value) = 'array' AND types ? 'array' THEN (
-            SELECT coalesce(jsonb_agg(_fitted(i.item, schema -> 'items', true) ORDER BY i.place),
-                            '[]')
+            SELECT coalesce(jsonb_agg(_fit_to_schema(i.item, schema -> 'items', true)
+                                      ORDER BY i.place), '[]')
             FROM jsonb_array_elements(value) WITH ORDINALITY AS i (item, place))
         WHEN jsonb_typeof(value) = 'number' AND types ? 'string' AND NOT types ? 'number'
         THEN to_jsonb(value #>> '{}')
         WHEN jsonb_typeof(value) IN ('number', 'string') AND types ? 'array'
-        THEN _fitted(jsonb_build_array(value), schema)
+        THEN _fit_to_schema(jsonb_build_array(value), schema)
         WHEN jsonb_typeof(value) = 'string' AND types ?| '{number,integer}' AND NOT types ? 'string'
         THEN coalesce(to_jsonb(_json_number(value)), value)
         WHEN jsonb_typeof(value) = 'string' AND NOT schema -> 'enum' @> value
-        THEN coalesce(to_jsonb(_meant_word(value #>> '{}', schema -> 'enum')), value)
+        THEN coalesce(to_jsonb(_schema_word(value #>> '{}', schema -> 'enum')), value)
         ELSE value END;
 END $$;
 
@@ -419,7 +420,7 @@ CREATE OR REPLACE FUNCTION _apply_answer(finished job, answer jsonb) RETURNS voi
 AS $$
 BEGIN
     PERFORM _check_length(answer);
-    answer := _fitted(answer, _answer_schema(finished));
+    answer := _fit_to_schema(answer, _answer_schema(finished));
     PERFORM _check_json(answer, _answer_schema(finished), 'the answer');
     CASE finished.kind
         WHEN 'keywords' THEN PERFORM _apply_keywords(finished, answer);

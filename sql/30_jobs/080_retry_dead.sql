@@ -20,6 +20,6 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION retry_dead(text, text) IS
-    'Makes dead jobs wait again, with all attempts before them, and returns how many. kind: only '
-    'of this kind. user_id: only of this user; NULL: of everybody the caller may see. Errors: '
-    'ME002 kind, ME006 user.';
+    'Puts dead jobs back into the queue, with all their attempts again, and returns how many. '
+    'kind: only of this kind. user_id: only of this user; NULL: of everybody the caller may see. '
+    'Errors: ME002 kind, ME006 user.';

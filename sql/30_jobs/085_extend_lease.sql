@@ -22,6 +22,6 @@ BEGIN
 END $$;
 
 COMMENT ON FUNCTION extend_lease(bigint, text, interval, text, timestamptz) IS
-    'Makes the lease of a claimed job end this long from now: lease, 1 second to 1 day. Returns '
+    'Extends the lease of a claimed job. lease: how long from now, 1 second to 1 day. Returns '
     'whether the worker still has the job; false: drop the work. at: as of then, NULL: now. '
     'Errors: ME006 user, ME008 worker or lease, ME011 at, ME012 no such job of this user.';

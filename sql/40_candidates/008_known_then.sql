@@ -100,14 +100,14 @@ BEGIN
                 JOIN entity AS n ON n.user_id = o.user_id AND n.entity_id = o.entity_id
                 WHERE o.user_id = _known_then.user_id AND o.memory_id = k.memory_id) AS mentioned
         FROM memory AS m, LATERAL jsonb_populate_record(m, b.had) AS t,
-             LATERAL (SELECT _said(t.content, t.speaker, t.position) AS said OFFSET 0) AS s,
+             LATERAL (SELECT _with_speaker(t.content, t.speaker, t.position) AS said OFFSET 0) AS s,
              LATERAL (SELECT _line_of(s.said, t.kind = 'okr', t.data) AS line OFFSET 0) AS p
         WHERE (b.had ?| '{content,subject,summary}'
                OR b.had ?| '{data,kind}' AND (k.kind = 4::smallint OR b.had ->> 'kind' = 'okr'))
           AND m.user_id = _known_then.user_id AND m.memory_id = k.memory_id
         OFFSET 0) AS l ON true
     LEFT JOIN LATERAL (
-        SELECT v.* FROM _word_vector(l.content, _worded(l.content, l.subject),
+        SELECT v.* FROM _word_vector(l.content, _searched_text(l.content, l.subject),
                                      _names(l.speaker, l.subject, l.mentioned)) AS v
         WHERE l.line IS NOT NULL
         OFFSET 0) AS w ON true

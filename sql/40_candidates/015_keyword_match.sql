@@ -49,10 +49,10 @@ BEGIN
 END $$;
 
 -- The score of a memory: for each word the best of match x weight of the keyword, averaged over the
--- words. For users with indexes of their own: most, so many memories of each form, of the word
--- itself the newest; or pool, these memories alone.
+-- words. For users with indexes of their own: per_form, at most so many memories of each form, of
+-- the word itself the newest; or pool, only these memories.
 CREATE OR REPLACE FUNCTION _keyword_match(
-    user_id text, words text[], most int DEFAULT NULL, pool bigint[] DEFAULT NULL)
+    user_id text, words text[], per_form int DEFAULT NULL, pool bigint[] DEFAULT NULL)
     RETURNS TABLE (memory_id bigint, score float8, matched text[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -72,7 +72,7 @@ BEGIN
         FROM form AS f
         JOIN keyword AS k ON k.user_id = _keyword_match.user_id
                          AND k.keyword >= f.low AND k.keyword <= f.high
-        WHERE pool IS NULL AND most IS NULL
+        WHERE pool IS NULL AND per_form IS NULL
         UNION ALL
         SELECT f.word, f.match, k.memory_id, k.keyword, k.weight
         FROM form AS f, LATERAL (
@@ -80,8 +80,8 @@ BEGIN
             WHERE k.user_id = _keyword_match.user_id
               AND k.keyword >= f.low AND k.keyword <= f.high
             ORDER BY k.keyword DESC, k.memory_id DESC
-            LIMIT most) AS k
-        WHERE pool IS NULL AND most IS NOT NULL
+            LIMIT per_form) AS k
+        WHERE pool IS NULL AND per_form IS NOT NULL
         UNION ALL
         SELECT f.word, f.match, k.memory_id, k.keyword, k.weight
         FROM form AS f

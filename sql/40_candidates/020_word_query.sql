@@ -13,24 +13,24 @@ CREATE OR REPLACE FUNCTION _lexemes(terms sparsevec) RETURNS tsvector
     RETURN array_to_tsvector(ARRAY(
         SELECT place::text FROM unnest(_places(terms)) AS place WHERE _is_word(place)));
 
--- Which memories to read for the words of a question: those with its rarest word, while at most 4 %
--- of most have it, and those with two of its words, one of them rare (no more than most have it or
--- a rarer one) and the other not common (at most eight times as many). A word that the statistics
--- do not know yet counts as rare.
--- Measured on 1,000,000 memories with most = 5,000: together with the 60 nearest by vector, these
--- 340 memories contain .986 of the 20 best by score; without the words .25, with single words only
--- (2,600 memories) 1.0.
--- alone: there is no vector, so five times as many memories are taken for a single word, and all
--- with the next one (up to most) while fewer than 40 have a rarer one.
+-- Which memories to read for the words of a question, of which the caller reads max_memories: those
+-- with its rarest word, while at most 4 % of max_memories have it, and those with two of its words,
+-- one of them rare (no more than max_memories have it or a rarer one) and the other not common (at
+-- most eight times as many). A word that the statistics do not know yet counts as rare.
+-- Measured on 1,000,000 memories with max_memories = 5,000: together with the 60 nearest by vector,
+-- these 340 memories contain .986 of the 20 best by score; without the words .25, with single words
+-- only (2,600 memories) 1.0.
+-- words_only: there is no vector, so five times as many memories are taken for a single word, and
+-- all with the next one (up to max_memories) while fewer than 40 have a rarer one.
 CREATE OR REPLACE FUNCTION _word_query(
-    user_id text, question sparsevec, most int, alone boolean)
+    user_id text, question sparsevec, max_memories int, words_only boolean)
     RETURNS tsquery
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    singly CONSTANT int := most / CASE WHEN alone THEN 5 ELSE 25 END;
+    max_single CONSTANT int := max_memories / CASE WHEN words_only THEN 5 ELSE 25 END;
     words int[];
     -- How many memories have the word, and after the first loop: it or a rarer one.
     memories bigint[];
@@ -45,16 +45,16 @@ BEGIN
           ORDER BY df, p.term) AS w;
     FOR i IN 1..coalesce(cardinality(words), 0) LOOP
         memories[i] := memories[i] + coalesce(memories[i - 1], 0);
-        IF memories[i] <= 8 * most THEN
+        IF memories[i] <= 8 * max_memories THEN
             uncommon := i;
         END IF;
     END LOOP;
     FOR i IN 1..coalesce(cardinality(words), 0) LOOP
-        IF memories[i] <= singly
-           OR alone AND memories[i] <= most AND coalesce(memories[i - 1], 0) < 40
+        IF memories[i] <= max_single
+           OR words_only AND memories[i] <= max_memories AND coalesce(memories[i - 1], 0) < 40
         THEN
             choices[i] := words[i];
-        ELSIF memories[i] <= most AND i < uncommon THEN
+        ELSIF memories[i] <= max_memories AND i < uncommon THEN
             choices[i] := words[i] || '&('
                 || array_to_string(words[i + 1:uncommon], '|') || ')';
         ELSE
@@ -66,7 +66,8 @@ END $$;
 
 -- The word of a question that more memories have than can be read, if fewer than 40 have a rarer
 -- one: without a vector, little would be found without it.
-CREATE OR REPLACE FUNCTION _common_word(user_id text, question sparsevec, most int) RETURNS int
+CREATE OR REPLACE FUNCTION _common_word(user_id text, question sparsevec, max_memories int)
+    RETURNS int
     LANGUAGE plpgsql STABLE PARALLEL SAFE STRICT
     SET search_path FROM CURRENT
 AS $$
@@ -78,7 +79,7 @@ BEGIN
               FROM unnest(_places(question)) AS p (term)
               JOIN term AS k ON k.user_id = _common_word.user_id AND k.term = p.term
               WHERE _is_word(p.term)) AS w
-        WHERE w.memories > most AND w.memories - w.df < 40
+        WHERE w.memories > max_memories AND w.memories - w.df < 40
         ORDER BY w.memories
         LIMIT 1);
 END $$;

@@ -3,18 +3,18 @@
 -- past (as_of), which see what was known then, and for memory_explain. COMMENT ON the columns of
 -- table mode says what each part is. obstacle: why the row is not a candidate; NULL: it is one.
 -- question has words and features (names, when); plain_question has the words alone, if the two
--- differ; words are the keywords searched for. OFFSET 0 keeps the planner from computing a part
+-- differ; keywords: those searched for. OFFSET 0 keeps the planner from computing a part
 -- again wherever it is used (65 ms for 10,000 memories, not 35). pool: only these memories (_pool);
 -- NULL: all. with_line: terms and line too; without them a row takes less to hand on.
 -- enable_mergejoin: to merge, all memories would be sorted with all their columns.
 CREATE OR REPLACE FUNCTION _scored(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
-    by_importance boolean, as_of timestamptz, words text[],
+    by_importance boolean, as_of timestamptz, keywords text[],
     plain_question sparsevec DEFAULT NULL, times tstzmultirange DEFAULT NULL,
     pool bigint[] DEFAULT NULL, with_line boolean DEFAULT true)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
-                   relevance float8, factor float8, score float8,
+                   relevance float8, kind_factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
                    interaction float8, priority float8, via text, obstacle text,
                    boost float8, session bigint, "position" int, asks boolean,
@@ -29,7 +29,7 @@ DECLARE
     vector_share CONSTANT float8 := CASE WHEN question IS NULL THEN 1
         ELSE settings.vector_weight / (settings.vector_weight + settings.word_weight) END;
     by_keyword CONSTANT boolean := settings.keyword_weight > 0::float8
-        AND (question IS NOT NULL OR cardinality(coalesce(words, '{}')) > 0);
+        AND (question IS NOT NULL OR cardinality(coalesce(keywords, '{}')) > 0);
     by_access CONSTANT boolean :=
         settings.recency_from = 'accessed' OR settings.interaction_weight > 0::float8;
     time_boost CONSTANT float8 := settings.time_boost
@@ -38,14 +38,14 @@ DECLARE
         time_boost * CASE WHEN query IS NULL THEN 1 ELSE 1::float8 - vector_share END;
     around CONSTANT tstzmultirange := CASE WHEN times IS NOT NULL THEN _asked_times(
         times, settings.time_before, settings.time_after, settings.time_after_day) END;
-    -- The sum of weights that the weights of relevance are shares of.
-    whole CONSTANT float8 := settings.vector_weight + settings.word_weight
+    weight_sum CONSTANT float8 := settings.vector_weight + settings.word_weight
         + CASE WHEN by_keyword THEN settings.keyword_weight ELSE 0 END
         + settings.recency_weight + settings.importance_weight;
-    similarity_share CONSTANT float8 := (settings.vector_weight + settings.word_weight) / whole;
-    keyword_share CONSTANT float8 := settings.keyword_weight / whole;
-    recency_share CONSTANT float8 := settings.recency_weight / whole;
-    importance_share CONSTANT float8 := settings.importance_weight / whole;
+    similarity_share CONSTANT float8 :=
+        (settings.vector_weight + settings.word_weight) / weight_sum;
+    keyword_share CONSTANT float8 := settings.keyword_weight / weight_sum;
+    recency_share CONSTANT float8 := settings.recency_weight / weight_sum;
+    importance_share CONSTANT float8 := settings.importance_weight / weight_sum;
     -- Of a recall of the past: memories whose interval was another then, and those of them over
     -- or not yet valid by it.
     moved bigint[] := '{}';
@@ -112,7 +112,7 @@ BEGIN
         FROM base AS b
     ), matched AS (
         SELECT w.memory_id, w.score
-        FROM _keyword_match(_scored.user_id, words, NULL, pool) AS w
+        FROM _keyword_match(_scored.user_id, keywords, NULL, pool) AS w
         WHERE by_keyword
         OFFSET 0  -- otherwise it is called first, and the condition checked afterwards
     ), seed AS (
@@ -145,7 +145,7 @@ BEGIN
         LEFT JOIN access AS a ON by_access AND a.user_id = _scored.user_id AND a.memory_id = b.id
                              AND a.last_at <= _scored.as_of
         OFFSET 0
-    ), related AS (
+    ), relevant AS (
         SELECT s.*,
                similarity_share * coalesce(s.similarity,
                                            CASE WHEN s.keyword > 0::float8 OR s.graph > 0::float8
@@ -156,9 +156,9 @@ BEGIN
                + settings.graph_weight * s.graph AS relevance,
                CASE WHEN s.cosine IS NULL THEN s.features
                     ELSE (1::float8 - vector_share) * s.features END
-                   + s.timely AS gain,
-               _boost(s.importance, settings.importance_power, s.recency, settings.recency_power)
-                   AS boost
+                   + s.timely AS boost,
+               _multiplier(s.importance, settings.importance_power, s.recency,
+                           settings.recency_power) AS multiplier
         FROM signals AS s
         UNION ALL
         (SELECT -e.event_id, 3::smallint, e.created_at, e.cost, NULL, e.terms, e.term_count,
@@ -172,18 +172,19 @@ BEGIN
          LIMIT settings.event_limit)
     ), scored AS (
         SELECT r.*,
-               settings.base_weight * r.relevance * r.boost * r.factor
+               settings.base_weight * r.relevance * r.multiplier * r.kind_factor
                + settings.interaction_weight * coalesce(r.interaction, 0)
                + settings.priority_weight * coalesce(r.priority, 0) AS score
         FROM (SELECT r.*, _kind_factor(settings.plain_kinds, r.kind, settings.kind_weights,
-                                       settings.kind_rates, at_epoch, r.created_at) AS factor
-              FROM related AS r
+                                       settings.kind_rates, at_epoch, r.created_at)
+                   AS kind_factor
+              FROM relevant AS r
               OFFSET 0) AS r
         OFFSET 0
     )
     SELECT s.id, s.kind, s.created_at, s.cost, s.brief_cost,
            CASE WHEN with_line THEN s.terms END, s.term_count, CASE WHEN with_line THEN s.line END,
-           s.cosine, s.coverage, s.relevance, s.factor, s.score, s.keyword, s.graph, s.recency,
+           s.cosine, s.coverage, s.relevance, s.kind_factor, s.score, s.keyword, s.graph, s.recency,
            s.importance, s.interaction, s.priority, s.via,
            CASE
                WHEN s.gone IS NOT NULL THEN s.gone
@@ -192,6 +193,6 @@ BEGIN
                    THEN 'below minimum relevance'
                WHEN s.score <= settings.threshold THEN 'below threshold'
            END,
-           s.gain, s.session, s.position, s.asks, s.details
+           s.boost, s.session, s.position, s.asks, s.details
     FROM scored AS s;
 END $$;

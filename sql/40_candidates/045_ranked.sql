@@ -5,11 +5,11 @@
 -- In a mode without turns nothing is gained here.
 CREATE OR REPLACE FUNCTION _ranked(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
-    by_importance boolean, as_of timestamptz, words text[], plain_question sparsevec,
+    by_importance boolean, as_of timestamptz, keywords text[], plain_question sparsevec,
     times tstzmultirange, candidate_limit int, pool bigint[] DEFAULT NULL)
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
-                   relevance float8, factor float8, score float8,
+                   relevance float8, kind_factor float8, score float8,
                    keyword float8, graph float8, recency float8, importance float8,
                    interaction float8, priority float8, via text, obstacle text,
                    boost float8, neighbours float8, session float8, worth float8)
@@ -24,10 +24,10 @@ BEGIN
     IF NOT settings.turns THEN
         RETURN QUERY
         SELECT s.id, s.kind, s.created_at, s.cost, s.brief_cost, s.terms, s.term_count, s.line,
-               s.cosine, s.coverage, s.relevance, s.factor, s.score, s.keyword, s.graph, s.recency,
-               s.importance, s.interaction, s.priority, s.via, s.obstacle,
+               s.cosine, s.coverage, s.relevance, s.kind_factor, s.score, s.keyword, s.graph,
+               s.recency, s.importance, s.interaction, s.priority, s.via, s.obstacle,
                s.boost, NULL::float8, NULL::float8, 1::float8
-        FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
+        FROM _scored(user_id, settings, model, query, question, by_importance, as_of, keywords,
                      plain_question, times, pool) AS s;
         RETURN;
     END IF;
@@ -38,23 +38,21 @@ BEGIN
         SELECT s.*,
                _lent(CASE WHEN abs(s.score) >= 1e-29::float8 THEN s.score ELSE 0 END::real,
                      settings.squared)::float8 AS own,
+               CASE WHEN s.session > 0 AND s.position >= 0 THEN s.session END AS turn_of,
                row_number() OVER (ORDER BY s.session, s.position, s.id) AS place
-        FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
+        FROM _scored(user_id, settings, model, query, question, by_importance, as_of, keywords,
                      plain_question, times, pool) AS s
     ), beside AS (
         SELECT o.*,
-               lag(o.id) OVER w AS id_1, lag(o.own) OVER w AS own_1, lag(o.asks) OVER w AS asks_1,
-               lag(o.session) OVER w = o.session AND lag(o.position) OVER w >= 0
-                   AND o.position >= 0 AND o.session > 0 AS is_1,
-               lag(o.id, 2) OVER w AS id_2, lag(o.own, 2) OVER w AS own_2,
-               lag(o.session, 2) OVER w = o.session AND lag(o.position, 2) OVER w >= 0
-                   AND o.position >= 0 AND o.session > 0 AS is_2,
-               lead(o.id) OVER w AS id_3, lead(o.own) OVER w AS own_3,
-               lead(o.session) OVER w = o.session AND lead(o.position) OVER w >= 0
-                   AND o.position >= 0 AND o.session > 0 AS is_3,
-               lead(o.id, 2) OVER w AS id_4, lead(o.own, 2) OVER w AS own_4,
-               lead(o.session, 2) OVER w = o.session AND lead(o.position, 2) OVER w >= 0
-                   AND o.position >= 0 AND o.session > 0 AS is_4
+               lag(o.turn_of) OVER w = o.turn_of AS has_before,
+               lag(o.turn_of, 2) OVER w = o.turn_of AS has_second_before,
+               lead(o.turn_of) OVER w = o.turn_of AS has_after,
+               lead(o.turn_of, 2) OVER w = o.turn_of AS has_second_after,
+               lag(o.id) OVER w AS before_id, lag(o.id, 2) OVER w AS second_before_id,
+               lead(o.id) OVER w AS after_id, lead(o.id, 2) OVER w AS second_after_id,
+               lag(o.own) OVER w AS before_own, lag(o.own, 2) OVER w AS second_before_own,
+               lead(o.own) OVER w AS after_own, lead(o.own, 2) OVER w AS second_after_own,
+               lag(o.asks) OVER w AS before_asks
         FROM own AS o
         WINDOW w AS (ORDER BY o.place)
     ), smoothed AS (
@@ -62,33 +60,44 @@ BEGIN
         FROM unnest((SELECT _smooth(array_agg(o.own::real ORDER BY o.place), near, beyond)
                      FROM own AS o)) WITH ORDINALITY AS u (score, place)
     ), lent AS (
+        -- As _neighbours adds it up, in parts: the largest becomes via.
         SELECT b.*, r.rank <= candidate_limit + candidate_limit / 2 AS preselected,
-               CASE WHEN b.is_1 THEN (near + CASE WHEN b.asks_1 THEN settings.answer_weight
-                                                  ELSE 0 END) * b.own_1 ELSE 0 END AS gain_1,
-               CASE WHEN b.is_2 THEN beyond * b.own_2 ELSE 0 END AS gain_2,
-               CASE WHEN b.is_3 THEN CASE WHEN b.is_1 THEN near ELSE near + near END * b.own_3
-                    ELSE 0 END AS gain_3,
-               CASE WHEN b.is_4
-                    THEN CASE WHEN b.is_2 THEN beyond ELSE beyond + beyond END * b.own_4
-                    ELSE 0 END AS gain_4
+               CASE WHEN b.has_before
+                    THEN (near + CASE WHEN b.before_asks THEN settings.answer_weight ELSE 0 END)
+                        * b.before_own
+                    ELSE 0 END AS from_before,
+               CASE WHEN b.has_second_before THEN beyond * b.second_before_own
+                    ELSE 0 END AS from_second_before,
+               CASE WHEN b.has_after
+                    THEN CASE WHEN b.has_before THEN near ELSE near + near END * b.after_own
+                    ELSE 0 END AS from_after,
+               CASE WHEN b.has_second_after
+                    THEN CASE WHEN b.has_second_before THEN beyond ELSE beyond + beyond END
+                        * b.second_after_own
+                    ELSE 0 END AS from_second_after
         FROM beside AS b JOIN smoothed AS r USING (place)
     ), lifted AS (
         SELECT l.*, CASE WHEN l.preselected AND l.session > 0 THEN settings.session_weight
                     * max(l.own + l.gain) OVER (PARTITION BY l.session, l.preselected)
-               ELSE 0 END AS lift
-        FROM (SELECT l.*, l.gain_1 + l.gain_3 + l.gain_2 + l.gain_4 AS gain FROM lent AS l) AS l
+               ELSE 0 END AS lift,
+               greatest(l.from_before, l.from_second_before, l.from_after, l.from_second_after)
+                   AS largest
+        FROM (SELECT l.*, l.from_before + l.from_after + l.from_second_before + l.from_second_after
+                          AS gain
+              FROM lent AS l) AS l
     )
     SELECT l.id, l.kind, l.created_at, l.cost, l.brief_cost, l.terms, l.term_count, l.line,
-           l.cosine, l.coverage, l.relevance, l.factor, l.own + l.gain + l.lift, l.keyword, l.graph,
-           l.recency, l.importance, l.interaction, l.priority,
-           coalesce(l.via, CASE WHEN greatest(l.gain_1, l.gain_2, l.gain_3, l.gain_4) > 0 THEN
-               CASE greatest(l.gain_1, l.gain_2, l.gain_3, l.gain_4)
-                   WHEN l.gain_1 THEN format('%s memory %s', CASE WHEN l.asks_1 THEN 'answers'
-                                                             ELSE 'follows' END, l.id_1)
-                   WHEN l.gain_3 THEN format('precedes memory %s', l.id_3)
-                   WHEN l.gain_2 THEN format('near memory %s', l.id_2)
-                   ELSE format('near memory %s', l.id_4)
-               END END),
+           l.cosine, l.coverage, l.relevance, l.kind_factor, l.own + l.gain + l.lift, l.keyword,
+           l.graph, l.recency, l.importance, l.interaction, l.priority,
+           coalesce(l.via, CASE WHEN l.largest > 0 THEN CASE l.largest
+               WHEN l.from_before
+                   THEN format('%s memory %s',
+                               CASE WHEN l.before_asks THEN 'answers' ELSE 'follows' END,
+                               l.before_id)
+               WHEN l.from_after THEN format('precedes memory %s', l.after_id)
+               WHEN l.from_second_before THEN format('near memory %s', l.second_before_id)
+               ELSE format('near memory %s', l.second_after_id)
+           END END),
            CASE WHEN l.obstacle NOT IN ('below threshold', 'no vector and no words to compare')
                 THEN l.obstacle
                 WHEN l.own + l.gain + l.lift <= settings.threshold THEN 'below threshold'

@@ -5,7 +5,7 @@
 -- place empty.
 CREATE OR REPLACE FUNCTION _candidates(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
-    by_importance boolean, as_of timestamptz, words text[], except_ids bigint[],
+    by_importance boolean, as_of timestamptz, keywords text[], except_ids bigint[],
     candidate_limit int, plain_question sparsevec, times tstzmultirange, pool bigint[])
     RETURNS TABLE (id bigint, kind smallint, score float8, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text)
@@ -25,7 +25,7 @@ BEGIN
         FROM (
             SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
                                            ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
-            FROM _scored(user_id, settings, model, query, question, by_importance, as_of, words,
+            FROM _scored(user_id, settings, model, query, question, by_importance, as_of, keywords,
                          plain_question, times, pool, with_line => false) AS s
             WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
         ) AS s
@@ -52,7 +52,7 @@ BEGIN
                s.term_count, s.line
         FROM (
             SELECT s.*
-            FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
+            FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, keywords,
                          plain_question, times, candidate_limit, pool) AS s
             WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
             ORDER BY s.score DESC
@@ -68,7 +68,7 @@ BEGIN
     FROM (
         SELECT s.*, row_number() OVER (PARTITION BY s.kind = ANY (extra_kinds)
                                        ORDER BY s.score DESC, s.created_at DESC, s.id) AS place
-        FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, words,
+        FROM _ranked(user_id, settings, model, query, question, by_importance, as_of, keywords,
                      plain_question, times, candidate_limit, pool) AS s
         WHERE s.obstacle IS NULL AND s.id <> ALL (except_ids)
     ) AS s

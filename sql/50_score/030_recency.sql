@@ -1,17 +1,18 @@
 -- The parts of the score that only the modes of D1, D2 and D3 use. Recency falls from 1 to
--- recency_floor with the days since a time. Past e^-100 everything is equally old (a smaller
+-- floor with the days since a time. Past e^-100 everything is equally old (a smaller
 -- product would be an underflow error).
 CREATE OR REPLACE FUNCTION _recency(
-    rate float8, lowest float8, whole_days boolean, at timestamptz, since timestamptz)
+    rate float8, floor float8, whole_days boolean, at timestamptz, since timestamptz)
     RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN lowest + (1 - lowest) * exp(-least(
+    RETURN floor + (1 - floor) * exp(-least(
         rate * greatest(CASE WHEN whole_days THEN date_part('day', at - since)
                              ELSE date_part('epoch', at - since) / 86400::float8 END, 0::float8),
         100::float8));
 
--- importance ^ power x recency ^ power (D3 4.3: both 1); a result below 1e-60 is 0.
-CREATE OR REPLACE FUNCTION _boost(
+-- What relevance is multiplied by: importance ^ power x recency ^ power (D3 4.3: both 1).
+-- Below 1e-60 it is 0.
+CREATE OR REPLACE FUNCTION _multiplier(
     importance float8, importance_power float8, recency float8, recency_power float8)
     RETURNS float8
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -5,15 +5,16 @@
 -- bound kept from earlier rounds and the sizes of the sets save most comparisons. In a block of
 -- more than 300 lines, only lines that share a rare word are compared (4,100 lines in 0.25 s; all
 -- pairs took 2.7), unless there are no rare words.
--- Provenance: candidate makers[i] was derived from candidate sources[i] (0: from something that is
--- not a candidate). A source whose derived memory is in the block says nothing new; neither does a
--- derived memory whose sources are all there. One that is shown by its brief may not say it.
+-- Provenance: candidate derived_places[i] was derived from candidate source_places[i] (0: from
+-- something that is not a candidate). A source whose derived memory is in the block adds nothing;
+-- nor does a derived memory whose sources are all there. A brief may leave out what matters, so a
+-- line shown by its brief replaces no other.
 -- outcome: NULL not reached, 0 over budget, -n candidate n says the same, otherwise the place in
 -- the block. chosen: candidates in order; a negative one is shown by its brief.
 CREATE OR REPLACE FUNCTION _select(
     scores float8[], groups smallint[], costs float8[], brief_costs float8[], terms sparsevec[],
-    term_counts int[], group_costs float8[], smallest float8, mmr_lambda float8, mmr_lines int,
-    duplicate_at float8, line_limit int, budget float8, makers int[], sources int[],
+    term_counts int[], group_costs float8[], smallest_cost float8, mmr_lambda float8, mmr_lines int,
+    duplicate_at float8, line_limit int, budget float8, derived_places int[], source_places int[],
     OUT chosen int[], OUT spent float8, OUT outcome int[])
     LANGUAGE plpgsql IMMUTABLE
     SET search_path FROM CURRENT
@@ -27,10 +28,10 @@ DECLARE
     compared int[];
     bounds float8[];
     sizes float8[];
-    k int := 0;
+    line_count int := 0;
     best float8;
     pick int;
-    whole float8;
+    cost_with_it float8;
     overlap float8;
     its_size float8;
     slack float8;
@@ -52,9 +53,9 @@ DECLARE
     walked int;
     twin int;
     other int;
-    -- The first pair of each maker.
-    first_pairs int[];
-    first_pair int;
+    -- Where the sources of each derived candidate begin in source_places.
+    first_sources int[];
+    first_source int;
 BEGIN
     chosen := '{}';
     spent := 0;
@@ -64,13 +65,13 @@ BEGIN
         <<picks>>
         WHILE outcome[head] IS NULL LOOP
             pick := head;
-            IF k < mmr_lines AND k > 0 THEN
+            IF line_count < mmr_lines AND line_count > 0 THEN
                 best := '-infinity';
                 <<others>>
                 FOR i IN head..n LOOP
                     EXIT WHEN scores[i] <= best;
                     CONTINUE WHEN outcome[i] IS NOT NULL OR bounds[i] <= best;
-                    FOR j IN coalesce(compared[i], 0) + 1..k LOOP
+                    FOR j IN coalesce(compared[i], 0) + 1..line_count LOOP
                         overlap := (terms[i] <#> terms[abs(chosen[j])])
                                    / (term_counts[i]::float8 + sizes[j]);
                         bounds[i] := least(
@@ -85,11 +86,11 @@ BEGIN
             END IF;
 
             -- What the block would cost with it, or with its brief if it is too long.
-            whole := spent + group_costs[groups[pick]] + costs[pick];
+            cost_with_it := spent + group_costs[groups[pick]] + costs[pick];
             place := pick;
-            IF whole > budget THEN
-                whole := spent + group_costs[groups[pick]] + brief_costs[pick];
-                IF (whole <= budget) IS NOT TRUE THEN
+            IF cost_with_it > budget THEN
+                cost_with_it := spent + group_costs[groups[pick]] + brief_costs[pick];
+                IF (cost_with_it <= budget) IS NOT TRUE THEN
                     outcome[pick] := 0;
                     CONTINUE;
                 END IF;
@@ -97,8 +98,8 @@ BEGIN
             END IF;
             its_size := term_counts[pick];
             slack := its_size / duplicate_at - its_size + 1e-9::float8;
-            IF k < 300 OR none_rare THEN
-                FOR j IN 1..k LOOP
+            IF line_count < 300 OR none_rare THEN
+                FOR j IN 1..line_count LOOP
                     IF abs(sizes[j] - its_size) <= slack
                        AND (terms[pick] <#> terms[abs(chosen[j])])
                            <= -duplicate_at / (1::float8 + duplicate_at) * (its_size + sizes[j])
@@ -117,7 +118,7 @@ BEGIN
                         terms[known + 1:up_to], term_counts[known + 1:up_to], slot_counts,
                         duplicate_at);
                 END IF;
-                FOR j IN coalesce(indexed, 0) + 1..k LOOP
+                FOR j IN coalesce(indexed, 0) + 1..line_count LOOP
                     FOREACH slot IN ARRAY string_to_array(rare_slots[abs(chosen[j])], ',')::int[]
                     LOOP
                         entries := coalesce(entries, 0) + 1;
@@ -126,7 +127,7 @@ BEGIN
                         slot_entries[slot] := entries;
                     END LOOP;
                 END LOOP;
-                indexed := k;
+                indexed := line_count;
                 twin := NULL;
                 walked := 0;
                 FOREACH slot IN ARRAY string_to_array(rare_slots[pick], ',')::int[] LOOP
@@ -145,45 +146,45 @@ BEGIN
                         walked := walked + 1;
                     END LOOP;
                 END LOOP;
-                none_rare := walked > k;
+                none_rare := walked > line_count;
                 IF twin IS NOT NULL THEN
                     outcome[pick] := -abs(chosen[twin]);
                     CONTINUE;
                 END IF;
             END IF;
-            IF makers IS NOT NULL THEN
-                IF first_pairs IS NULL THEN
-                    FOR i IN REVERSE cardinality(makers)..1 LOOP
-                        first_pairs[makers[i]] := i;
+            IF derived_places IS NOT NULL THEN
+                IF first_sources IS NULL THEN
+                    FOR i IN REVERSE cardinality(derived_places)..1 LOOP
+                        first_sources[derived_places[i]] := i;
                     END LOOP;
                 END IF;
-                first_pair := coalesce(first_pairs[pick], cardinality(makers) + 1);
-                FOR i IN first_pair..cardinality(makers) LOOP
-                    EXIT WHEN makers[i] <> pick;
-                    IF sources[i] > 0 AND chosen[outcome[sources[i]]] > 0 THEN
-                        outcome[pick] := -sources[i];
+                first_source := coalesce(first_sources[pick], cardinality(derived_places) + 1);
+                FOR i IN first_source..cardinality(derived_places) LOOP
+                    EXIT WHEN derived_places[i] <> pick;
+                    IF source_places[i] > 0 AND chosen[outcome[source_places[i]]] > 0 THEN
+                        outcome[pick] := -source_places[i];
                     ELSE
                         outcome[pick] := NULL;
                         EXIT;
                     END IF;
                 END LOOP;
                 CONTINUE WHEN outcome[pick] IS NOT NULL;
-                FOR i IN first_pair..cardinality(makers) LOOP
-                    EXIT WHEN makers[i] <> pick;
-                    IF place > 0 AND sources[i] > 0 AND outcome[sources[i]] IS NULL THEN
-                        outcome[sources[i]] := -pick;
+                FOR i IN first_source..cardinality(derived_places) LOOP
+                    EXIT WHEN derived_places[i] <> pick;
+                    IF place > 0 AND source_places[i] > 0 AND outcome[source_places[i]] IS NULL THEN
+                        outcome[source_places[i]] := -pick;
                     END IF;
                 END LOOP;
             END IF;
 
-            k := k + 1;
-            chosen[k] := place;
-            spent := whole;
-            outcome[pick] := k;
+            line_count := line_count + 1;
+            chosen[line_count] := place;
+            spent := cost_with_it;
+            outcome[pick] := line_count;
             -- Its heading is in the block from now on.
             group_costs[groups[pick]] := 0;
-            sizes[k] := greatest(its_size, 1::float8);
-            EXIT candidates WHEN k >= line_limit OR spent + smallest > budget;
+            sizes[line_count] := greatest(its_size, 1::float8);
+            EXIT candidates WHEN line_count >= line_limit OR spent + smallest_cost > budget;
         END LOOP;
     END LOOP;
 END $$;

@@ -5,14 +5,14 @@
 -- "yesterday" stands without its day and its neighbours (DECISIONS 80).
 CREATE OR REPLACE FUNCTION _provenance(
     user_id text, ids bigint[], kinds smallint[], lines text[], turns boolean,
-    OUT makers int[], OUT sources int[])
+    OUT derived_places int[], OUT source_places int[])
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT array_agg(p.maker), array_agg(p.source) INTO makers, sources
+    SELECT array_agg(p.derived), array_agg(p.source) INTO derived_places, source_places
     FROM (
-        SELECT c.place::int AS maker, coalesce(s.place, 0)::int AS source
+        SELECT c.place::int AS derived, coalesce(s.place, 0)::int AS source
         FROM unnest(ids, lines) WITH ORDINALITY AS c (id, line, place)
         JOIN relation AS r ON r.user_id = _provenance.user_id AND r.from_id = c.id
                           AND r.type = 'derived_from'
@@ -22,11 +22,13 @@ BEGIN
         ORDER BY c.place, r.to_id
     ) AS p;
     IF NOT turns THEN
-        SELECT array_agg(p.maker ORDER BY p.maker), array_agg(p.source ORDER BY p.maker)
-        INTO makers, sources
-        FROM (SELECT u.maker, u.source FROM unnest(makers, sources) AS u (maker, source)
+        SELECT array_agg(p.derived ORDER BY p.derived), array_agg(p.source ORDER BY p.derived)
+        INTO derived_places, source_places
+        FROM (SELECT u.derived, u.source
+              FROM unnest(derived_places, source_places) AS u (derived, source)
               UNION ALL
-              SELECT DISTINCT u.maker, 0 FROM unnest(makers, sources) AS u (maker, source)
+              SELECT DISTINCT u.derived, 0
+              FROM unnest(derived_places, source_places) AS u (derived, source)
               WHERE kinds[u.source] = 6::smallint  -- turn
              ) AS p;
     END IF;

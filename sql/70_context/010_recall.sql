@@ -1,8 +1,10 @@
--- One recall of one user, from question to block: settings, words, candidates, selection, text.
+-- One recall of one user, from question to block: the settings; the question's words and times;
+-- what cannot become a line; candidates, by the one of five statements that is enough; selection,
+-- again with more candidates while lines are short; the block; the log row.
 -- STRICT, user first, no NULLs, every statement filtered by user_id: a cluster can run it whole on
 -- the node of the user's rows. No vector is '[65504]', no text and no session are '', and as_of
 -- 'infinity' is live: everything active, with ages as of now. One statement per step, because each
--- costs 10-20 µs on top of its rows. For a user with indexes of their own (number > 0), only the
+-- costs 10-20 µs on top of its rows. For a user with indexes of their own (ann > 0), only the
 -- memories that these find are compared (_near_rows).
 -- Literals have the type of what they are compared with: for float8 <= int the parser loads and
 -- tries all operators called <=, which made the first call on a connection 6 % slower.
@@ -34,10 +36,11 @@ DECLARE
     known_words int;
     idfs float8[];
     unknown_idf float8;
-    whole float8;
+    idf_sum float8;
     question sparsevec;
     vector_share float8;
     by_importance boolean;
+    -- Whether memories are newer than the word statistics; NULL: nobody had to look.
     uncounted boolean;
     times tstzmultirange;
     around tstzmultirange;
@@ -56,14 +59,16 @@ DECLARE
     term_sets sparsevec[];
     term_counts int[];
     lines text[];
-    smallest float8;
-    derived boolean;
+    smallest_cost float8;
+    any_derived boolean;
+    -- Of a conversation: every memory in the order of the turns.
     all_ids bigint[];
     places bigint[];
     own_scores real[];
-    makers int[];
-    sources int[];
+    derived_places int[];
+    source_places int[];
     selection record;
+    -- The block: candidates as they are printed, the text of each group, and the groups in order.
     printed int[];
     groups text[];
     in_order smallint[];
@@ -93,7 +98,7 @@ BEGIN
            m.model_id, m.dimensions, m.log_recalls, m.fast AND as_of = 'infinity' AS fast,
            coalesce(p.memory_on, true) AS memory_on,
            coalesce(p.show_references, false) AS show_references,
-           coalesce(p.ann, 0) AS number,
+           coalesce(p.ann, 0) AS ann,
            coalesce(p.counted, 0) AS counted, coalesce(p.counted_up_to, 0) AS counted_up_to,
            p.ann = 0 AND p.narrow_for = coalesce(m.dimensions, 0) AS none_wide,
            p.ann = 0 AND NOT p.some_expire AS none_expires,
@@ -163,7 +168,7 @@ BEGIN
             IF cardinality(asked) <= 96 THEN
                 SELECT array_agg(f.term), array_agg(f.idf), count(f.idf),
                        coalesce(sum(f.idf), 0::float8)
-                INTO known, idfs, known_words, whole
+                INTO known, idfs, known_words, idf_sum
                 FROM (
                     SELECT n.term,
                            CASE WHEN _is_word(n.term) THEN _idf(setup.counted, n.df) END AS idf
@@ -172,17 +177,17 @@ BEGIN
                     OFFSET 0
                 ) AS f;
                 unknown_idf := _idf(setup.counted, 0);
-                whole := whole + (cardinality(asked) - known_words)::float8 * unknown_idf;
+                idf_sum := idf_sum + (cardinality(asked) - known_words)::float8 * unknown_idf;
                 FOR i IN 1..coalesce(cardinality(known), 0) LOOP
                     features := features || ',' || known[i]::text || ':'
-                        || coalesce(idfs[i] / whole,
+                        || coalesce(idfs[i] / idf_sum,
                                     setup.name_boost * _feature_scale()
                                     / (cardinality(known) - known_words)::float8)::text;
                 END LOOP;
                 -- A memory that is not counted yet may have the other words.
-                IF setup.number > 0 AND cardinality(asked) > known_words THEN
+                IF setup.ann > 0 AND cardinality(asked) > known_words THEN
                     features := features || (
-                        SELECT string_agg(',' || u || ':' || unknown_idf / whole, '')
+                        SELECT string_agg(',' || u || ':' || unknown_idf / idf_sum, '')
                         FROM unnest(asked) AS u WHERE u <> ALL (coalesce(known, '{}')));
                 END IF;
                 question := ('{' || ltrim(features, ',') || '}/536870912')::sparsevec;
@@ -195,7 +200,7 @@ BEGIN
                        WHERE t.user_id = _recall.user_id AND t.memory_id > setup.counted_up_to);
         IF query_text <> '' THEN
             -- The choice is that of _question_of.
-            IF uncounted AND (setup.number = 0 OR setup.counted_up_to = 0) THEN
+            IF uncounted AND (setup.ann = 0 OR setup.counted_up_to = 0) THEN
                 question := _question_counting(
                     user_id, setup.model_id, query_text, setup.counted,
                     CASE WHEN as_of = 'infinity' THEN setup.counted_up_to ELSE 0 END, as_of,
@@ -243,14 +248,14 @@ BEGIN
             END IF;
             setup.except_ids := setup.except_ids || expired;
         END IF;
-        IF setup.number > 0 AND query IS NULL AND question IS NULL THEN
+        IF setup.ann > 0 AND query IS NULL AND question IS NULL THEN
             setup.fast := false;
         END IF;
-        IF NOT setup.fast OR setup.turns AND setup.number > 0 THEN
+        IF NOT setup.fast OR setup.turns AND setup.ann > 0 THEN
             -- No variable of type mode: declaring it takes 2 % of the first call.
             SELECT _asked_keywords(_recall.user_id, query_text, as_of) INTO keywords
             FROM mode AS m WHERE m.name = _recall.mode AND m.keyword_weight > 0;
-            IF setup.number > 0 THEN
+            IF setup.ann > 0 THEN
                 SELECT p.ids, p.edges INTO pool, edges
                 FROM mode AS m, _pool(_recall.user_id, m, setup.model_id, query, question, keywords,
                                       setup.candidate_limit, at, by_importance, as_of, times) AS p
@@ -263,7 +268,7 @@ BEGIN
     -- Rows outside the index cost a sort, so they are looked for only if there are some. Settings
     -- that every row needs are read once, by a SELECT.
     IF setup.turns AND setup.fast THEN
-        IF setup.number = 0 AND (uncounted OR setup.none_wide IS NOT TRUE) THEN
+        IF setup.ann = 0 AND (uncounted OR setup.none_wide IS NOT TRUE) THEN
             setup.none_wide := NOT EXISTS (
                 SELECT FROM trace AS w
                 WHERE w.user_id = _recall.user_id AND w.model = setup.model_id AND w.active
@@ -300,15 +305,15 @@ BEGIN
                                              CASE WHEN t.embedding IS NULL THEN setup.time_boost
                                                   ELSE hybrid_time_boost END)), 0)::real AS score
                   FROM (SELECT n.* FROM trace AS n
-                        WHERE setup.number = 0 AND n.user_id = _recall.user_id
+                        WHERE setup.ann = 0 AND n.user_id = _recall.user_id
                           AND n.model = setup.model_id AND n.active AND NOT n.wide
                         UNION ALL
                         SELECT w.* FROM trace AS w
-                        WHERE setup.number = 0 AND w.user_id = _recall.user_id
+                        WHERE setup.ann = 0 AND w.user_id = _recall.user_id
                           AND w.model = setup.model_id AND w.active AND w.wide
                         UNION ALL
                         SELECT f.* FROM trace AS f
-                        WHERE setup.number > 0 AND f.user_id = _recall.user_id
+                        WHERE setup.ann > 0 AND f.user_id = _recall.user_id
                           AND f.memory_id = ANY (pool) AND f.model = setup.model_id
                           AND f.active) AS t
                   ORDER BY t.session, t.position, t.memory_id) AS s;
@@ -324,8 +329,8 @@ BEGIN
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
                    bool_or(c.derived)
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
-                 derived
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines,
+                 smallest_cost, any_derived
             FROM (
                 SELECT u.* FROM (
                     (SELECT _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
@@ -364,8 +369,8 @@ BEGIN
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
                    bool_or(c.derived)
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
-                 derived
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines,
+                 smallest_cost, any_derived
             FROM (
                 SELECT f.id, t.kind,
                        f.score * _worth(t.cost, t.asks, t.details, setup.question_factor,
@@ -421,24 +426,25 @@ BEGIN
             ) AS c;
         ELSIF NOT setup.fast THEN
             -- A score of more parts, or a recall of the past.
-            derived := true;
+            any_derived := true;
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost))
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines,
+                 smallest_cost
             FROM mode AS m,
                  _candidates(_recall.user_id, m, setup.model_id, query, question, by_importance,
                              as_of, keywords, setup.except_ids, setup.candidate_limit, NULL,
                              times, pool) AS c
             WHERE m.name = _recall.mode;
-        ELSIF setup.number > 0 THEN
+        ELSIF setup.ann > 0 THEN
             -- A user with indexes of their own: what these find.
             SELECT array_agg(c.id), array_agg(c.kind), array_agg(c.score),
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
                    bool_or(c.derived)
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
-                 derived
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines,
+                 smallest_cost, any_derived
             FROM (
                 SELECT DISTINCT ON (u.score, u.created_at, u.id) u.*
                 FROM (
@@ -472,8 +478,8 @@ BEGIN
                    array_agg(c.cost), array_agg(c.brief_cost), array_agg(c.terms),
                    array_agg(c.term_count), array_agg(c.line), min(least(c.cost, c.brief_cost)),
                    bool_or(c.derived)
-            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines, smallest,
-                 derived
+            INTO ids, kinds, scores, costs, brief_costs, term_sets, term_counts, lines,
+                 smallest_cost, any_derived
             FROM (
                 SELECT u.* FROM (
                     (SELECT _kind_factor(setup.plain_kinds, t.kind, setup.kind_weights,
@@ -517,8 +523,8 @@ BEGIN
             ) AS c;
         END IF;
 
-        IF derived THEN
-            SELECT p.* INTO makers, sources
+        IF any_derived THEN
+            SELECT p.* INTO derived_places, source_places
             FROM _provenance(user_id, ids, kinds, lines, setup.turns) AS p;
         END IF;
         IF setup.show_references THEN
@@ -535,9 +541,10 @@ BEGIN
                               setup.heading_costs) AS d;
         END IF;
         selection := _select(scores, line_groups, costs, brief_costs, term_sets, term_counts,
-                             setup.heading_costs, smallest, setup.mmr_lambda, setup.mmr_lines,
+                             setup.heading_costs, smallest_cost, setup.mmr_lambda, setup.mmr_lines,
                              setup.duplicate_at, setup.line_limit,
-                             budget::float8 - setup.profile_cost, makers, sources);
+                             budget::float8 - setup.profile_cost, derived_places,
+                             source_places);
         EXIT WHEN _enough(cardinality(ids), setup.candidate_limit, cardinality(selection.chosen),
                           setup.line_limit, selection.spent, budget::float8 - setup.profile_cost);
         setup.candidate_limit := _more_candidates(setup.candidate_limit);

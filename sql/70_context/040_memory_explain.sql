@@ -76,9 +76,9 @@ BEGIN
         CASE WHEN chosen_id > 0 THEN 'memory' ELSE 'event' END, abs(chosen_id));
 END $$;
 
--- Memories that no recall finds, and why: all, a number of the newest, or one.
+-- Memories that no recall finds, and why: all, so many of the newest, or one.
 CREATE OR REPLACE FUNCTION _not_recalled(
-    user_id text, model smallint, known_until timestamptz, most int, only_memory bigint)
+    user_id text, model smallint, known_until timestamptz, newest int, only_memory bigint)
     RETURNS TABLE (kind text, memory_id bigint, line text, reason text, importance float8)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT SET enable_seqscan = off
@@ -86,7 +86,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT m.kind, m.memory_id, _line(_said(m.content, m.speaker, m.position), 200),
+    SELECT m.kind, m.memory_id, _line(_with_speaker(m.content, m.speaker, m.position), 200),
            CASE WHEN m.created_at > known_until THEN 'not known yet'
                 WHEN m.status <> 'active' THEN m.status
                 ELSE 'no trace of the active model' END,
@@ -97,7 +97,7 @@ BEGIN
           (SELECT o.* FROM memory AS o
            WHERE o.user_id = _not_recalled.user_id AND only_memory IS NULL
            ORDER BY o.user_id DESC, o.memory_id DESC
-           LIMIT most)) AS m
+           LIMIT newest)) AS m
     WHERE (m.status <> 'active' AND (m.status IN ('superseded', 'archived')
                                      AND m.retired_at > known_until) IS NOT TRUE
            OR m.created_at > known_until
@@ -200,7 +200,7 @@ BEGIN
                    array_agg(_cited_cost(c.brief_cost, c.id, citing)) AS brief_costs,
                    array_agg(c.terms) AS term_sets, array_agg(c.term_count) AS term_counts,
                    array_agg(c.line) AS lines,
-                   min(least(c.cost, c.brief_cost)) AS smallest
+                   min(least(c.cost, c.brief_cost)) AS smallest_cost
             FROM _candidates(owner, settings, model.model_id, query_vec, question, by_importance,
                              known_until, keywords, profile_ids || edges, candidate_limit,
                              plain_question, times, pool) AS c
@@ -211,9 +211,9 @@ BEGIN
                                         settings.kind_headings, settings.heading_costs) AS g
         CROSS JOIN LATERAL _select(
             c.scores, g.groups, c.costs, c.brief_costs, c.term_sets, c.term_counts,
-            g.costs, c.smallest, settings.mmr_lambda, settings.mmr_lines,
+            g.costs, c.smallest_cost, settings.mmr_lambda, settings.mmr_lines,
             settings.duplicate_at, coalesce(settings.line_limit + settings.extra_lines, 2147483647),
-            budget - profile_cost, p.makers, p.sources) AS r;
+            budget - profile_cost, p.derived_places, p.source_places) AS r;
         EXIT WHEN _enough(cardinality(ids), candidate_limit, cardinality(chosen),
                           settings.line_limit + settings.extra_lines, spent, budget - profile_cost);
         candidate_limit := _more_candidates(candidate_limit);

@@ -109,7 +109,8 @@ BEGIN
 END $$;
 
 -- Those of a pool (NULL: of all memories) whose data contains this and which are of this session;
--- beside a pool also the newest, because the ones that fit may be few, and far from the query.
+-- beside a pool also the newest, because the ones that fit may be few, and far from the query. One
+-- statement for all cases read all memories twice, for a session of twelve, too.
 CREATE OR REPLACE FUNCTION _filtered_pool(
     user_id text, pool bigint[], data jsonb, session_id text) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
@@ -118,18 +119,34 @@ CREATE OR REPLACE FUNCTION _filtered_pool(
 AS $$
 #variable_conflict use_column
 BEGIN
+    IF pool IS NULL THEN
+        RETURN ARRAY(
+            SELECT m.memory_id FROM memory AS m
+            WHERE m.user_id = _filtered_pool.user_id
+              AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
+              AND (_filtered_pool.session_id IS NULL
+                   OR m.session_id = _filtered_pool.session_id));
+    ELSIF _filtered_pool.session_id IS NOT NULL THEN
+        RETURN ARRAY(
+            SELECT m.memory_id FROM memory AS m
+            WHERE m.user_id = _filtered_pool.user_id AND m.memory_id = ANY (pool)
+              AND m.session_id = _filtered_pool.session_id
+              AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
+            UNION
+            (SELECT m.memory_id FROM memory AS m
+             WHERE m.user_id = _filtered_pool.user_id AND m.session_id = _filtered_pool.session_id
+               AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
+               AND m.status = 'active'
+             ORDER BY m.created_at DESC, m.memory_id DESC LIMIT 1000));
+    END IF;
     RETURN ARRAY(
         SELECT m.memory_id FROM memory AS m
-        WHERE m.user_id = _filtered_pool.user_id
-          AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
-          AND (_filtered_pool.session_id IS NULL OR m.session_id = _filtered_pool.session_id)
-          AND (pool IS NULL OR m.memory_id = ANY (pool))
+        WHERE m.user_id = _filtered_pool.user_id AND m.memory_id = ANY (pool)
+          AND m.data @> _filtered_pool.data
         UNION
         (SELECT m.memory_id FROM memory AS m
          WHERE m.user_id = _filtered_pool.user_id AND m.created_at > '-infinity'
-           AND (_filtered_pool.data IS NULL OR m.data @> _filtered_pool.data)
-           AND (_filtered_pool.session_id IS NULL OR m.session_id = _filtered_pool.session_id)
-           AND m.status = 'active' AND pool IS NOT NULL
+           AND m.data @> _filtered_pool.data AND m.status = 'active'
          ORDER BY m.created_at DESC, m.memory_id DESC LIMIT 1000));
 END $$;
 
@@ -186,7 +203,7 @@ BEGIN
                    carried => carried) AS p;
         settings.description := settings.description || ', of the memories nearest to it';
     END IF;
-    IF _search.data IS NOT NULL OR _search.session_id IS NOT NULL THEN
+    IF can_compare AND (_search.data IS NOT NULL OR _search.session_id IS NOT NULL) THEN
         pool := _filtered_pool(user_id, pool, data, session_id);
     END IF;
     IF can_compare THEN
@@ -196,7 +213,7 @@ BEGIN
                        -- 0.56, not 0.5599999999999999: a model pays for every digit.
                        'relevance', trim_scale(round(f.relevance::numeric, 9)),
                        'score', trim_scale(round(f.score::numeric, 9)),
-                       'preview', left(_said(m.content, m.speaker, m.position), 200),
+                       'preview', left(_with_speaker(m.content, m.speaker, m.position), 200),
                        'summary', m.summary,
                        'created_at', m.created_at,
                        'keywords', ARRAY(

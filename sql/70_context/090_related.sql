@@ -33,7 +33,7 @@ BEGIN
         WHERE v.user_id = owner AND v.valid_until <= now() AND v.status = 'active'
     )
     -- A memory that has both words and their synonyms would be above 1.
-    SELECT m.memory_id, m.kind, _line(_said(m.content, m.speaker, m.position), 200),
+    SELECT m.memory_id, m.kind, _line(_with_speaker(m.content, m.speaker, m.position), 200),
            least(w.strength, 1::float8), w.via
     FROM (
         SELECT r.memory_id, max(r.strength) AS strength,

@@ -75,7 +75,7 @@ BEGIN
     SELECT l.memory_id::text, l.kind, _line(l.content, 200), l.content, l.summary, l.data,
            l.importance, l.confidence, l.status, l.subject, l.origin, l.session_id, l.position,
            l.created_at, l.updated_at, l.valid_from, l.valid_until, coalesce(a.count, 0), a.last_at,
-           _cursor(sorted_by, coalesce(l.number, _micros(l.at)), l.memory_id)
+           _cursor(sorted_by, coalesce(l.number, _microseconds(l.at)), l.memory_id)
     FROM (
         SELECT s.*
         FROM (

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION _mark(user_id text, memory_id bigint, created_at time
     RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN memory_id || '.'
-           || left(md5(concat_ws(' ', user_id, memory_id, _micros(created_at)::bigint)), 5);
+           || left(md5(concat_ws(' ', user_id, memory_id, _microseconds(created_at)::bigint)), 5);
 
 CREATE OR REPLACE FUNCTION _marked_id(mark text) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -23,7 +23,16 @@ CREATE OR REPLACE FUNCTION _mark_comment(mark text) RETURNS text
 
 CREATE OR REPLACE FUNCTION _find_mark(said text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN strpos(said, '<!--') > 0 THEN substring(said FROM '<!-- *m:[^ >\n]* *-->') END;
+    RETURN CASE WHEN strpos(said, '<!--') = 0 THEN NULL
+                -- As it was written, at the end: a short expression is faster.
+                WHEN strpos(said, '<!--') = strpos(said, '<!-- m:')
+                     AND split_part(said, '<!-- m:', 2) ~ '^[^ >\n]* -->$'
+                THEN '<!-- m:' || split_part(said, '<!-- m:', 2)
+                ELSE substring(said FROM '<!-- *m:[^ >\n]* *-->') END;
+
+CREATE OR REPLACE FUNCTION _mark_in(comment text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN split_part(split_part(substr(comment, strpos(comment, 'm:') + 2), ' ', 1), '>', 1);
 
 CREATE OR REPLACE FUNCTION _escape_marks(said text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -55,8 +64,8 @@ CREATE OR REPLACE FUNCTION _bullet_of(raw text) RETURNS text
            || coalesce(substring(raw FROM '^ {0,3}[-*+]( {2,4})[^ ]'), ' ');
 
 -- bullet: that of the list it stands in. A sign or a margin of its own would begin another list, or
--- take in the items below.
-CREATE OR REPLACE FUNCTION _markdown_item(mark text, content text, bullet text DEFAULT '- ')
+-- take in the items below. Most texts are one plain line, which becomes part of the statement.
+CREATE OR REPLACE FUNCTION _long_markdown_item(mark text, content text, bullet text)
     RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -68,23 +77,38 @@ BEGIN ATOMIC
     FROM (SELECT _escape_marks(content) AS said, _mark_comment(mark) AS comment OFFSET 0) AS e;
 END;
 
+CREATE OR REPLACE FUNCTION _markdown_item(mark text, content text, bullet text DEFAULT '- ')
+    RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN strpos(content, E'\n') = 0 AND strpos(content, '<!--') = 0
+                     AND NOT _mark_stands_above(content)
+                THEN bullet || content || ' ' || _mark_comment(mark)
+                ELSE _long_markdown_item(mark, content, bullet) END;
+
 -- The text of an item without its mark, and without other marks it got when two items were joined.
 -- A text without a mark was typed by hand: blanks around it mean nothing, nor do line ends that
 -- differ within a file.
-CREATE OR REPLACE FUNCTION _item_said(inside text, comment text) RETURNS text
+CREATE OR REPLACE FUNCTION _long_item_said(inside text, comment text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT CASE WHEN comment IS NULL
-                THEN btrim(replace(_unescape_marks(inside), E'\r\n', E'\n'), E' \t\r\n')
-                ELSE _unescape_marks(
-                         regexp_replace(p.before, '[ \n]$', '')
-                         || regexp_replace(
-                                CASE WHEN p.before = '' THEN regexp_replace(p.behind, '^\n', '')
-                                     ELSE p.behind END,
-                                ' ?<!-- *m:[^ >\n]* *-->', '', 'g')) END
+    SELECT _unescape_marks(
+               regexp_replace(p.before, '[ \n]$', '')
+               || regexp_replace(CASE WHEN p.before = '' THEN regexp_replace(p.behind, '^\n', '')
+                                      ELSE p.behind END,
+                                 ' ?<!-- *m:[^ >\n]* *-->', '', 'g'))
     FROM (SELECT left(inside, strpos(inside, comment) - 1) AS before,
                  substr(inside, strpos(inside, comment) + length(comment)) AS behind OFFSET 0) AS p;
 END;
+
+CREATE OR REPLACE FUNCTION _item_said(inside text, comment text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN comment IS NULL
+                THEN btrim(replace(_unescape_marks(inside), E'\r\n', E'\n'), E' \t\r\n')
+                -- The mark ends it, and is the first comment.
+                WHEN strpos(inside, '<!--') = length(inside) - length(comment) + 1
+                     AND right(inside, length(comment) + 1) = ' ' || comment
+                THEN left(inside, -length(comment) - 1)
+                ELSE _long_item_said(inside, comment) END;
 
 -- An item as it was typed, with this mark instead of its own or none.
 CREATE OR REPLACE FUNCTION _with_mark(raw text, said text, mark text) RETURNS text

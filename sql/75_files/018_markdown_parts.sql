@@ -57,8 +57,8 @@ BEGIN
         CROSS JOIN LATERAL (SELECT _path_kind(p.path, names, title_kind) AS kind) AS k
     )
     SELECT array_agg(ROW(file, b.number, b.line, s.kind, b.opens, b.opens AND s.opens,
-                         substring(b.comment FROM 'm:([^ >\n]*)'), i.said, b.raw,
-                         NULL)::markdown_part ORDER BY b.number)
+                         _mark_in(b.comment), i.said, b.raw, NULL)::markdown_part
+                     ORDER BY b.number)
     INTO parts
     FROM block AS b
     JOIN section AS s ON s.path = b.path

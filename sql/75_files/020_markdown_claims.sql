@@ -18,11 +18,14 @@ DECLARE
     names CONSTANT jsonb := _heading_kinds();
 BEGIN
     RETURN QUERY
-    SELECT m.memory_id, names ->> _lower(k.heading), m.content,
+    WITH home AS MATERIALIZED (
+        SELECT k.name, names ->> _lower(k.heading) AS kind, k.file FROM kind AS k
+    )
+    SELECT m.memory_id, k.kind, m.content,
            CASE WHEN m.status = 'active' AND m.valid_until <= now() THEN 'ended' ELSE m.status END,
            m.created_at, _mark(m.user_id, m.memory_id, m.created_at), k.file, s.shown
     FROM memory AS m
-    JOIN kind AS k ON k.name = m.kind
+    JOIN home AS k ON k.name = m.kind
     CROSS JOIN LATERAL (
         SELECT m.status = 'active' AND m.source IS NULL AND k.file IS NOT NULL
                AND (m.valid_until > now()) IS NOT FALSE AS shown) AS s

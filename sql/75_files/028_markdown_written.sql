@@ -132,9 +132,11 @@ BEGIN
         WHERE (c.changed = 'file'
                AND (c.action = 'FORGET' OR c.action = 'UPDATE' AND p.kind <> c.kind)) IS NOT TRUE
     ), item AS MATERIALIZED (
+        -- What is not in the plan has the text and the mark of the database.
         SELECT i.*
         FROM _markdown_items(_kept_parts.user_id, ARRAY(
-                 SELECT p.stored_id FROM part AS p WHERE p.stored_id IS NOT NULL)) AS i
+                 SELECT p.stored_id FROM part AS p
+                 WHERE p.action IS NOT NULL AND p.stored_id IS NOT NULL)) AS i
     )
     SELECT array_agg(ROW(
                p.file, p.place, p.line, p.kind, p.heading, p.opens, p.mark, p.said,

@@ -170,8 +170,9 @@ BEGIN
         END IF;
         read_parts := _markdown_parts(given.file, given.content);
         IF given.base IS NOT NULL THEN
-            base_parts := ARRAY(SELECT b FROM unnest(_markdown_parts(given.file, given.base)) AS b
-                                WHERE b.mark IS NOT NULL);
+            -- Within unnest() it would be read a second time, to plan for how many rows it has.
+            base_parts := _markdown_parts(given.file, given.base);
+            base_parts := ARRAY(SELECT b FROM unnest(base_parts) AS b WHERE b.mark IS NOT NULL);
             PERFORM _check_whole(given.file, given.content, read_parts, base_parts);
             bases := bases || base_parts;
             with_base := with_base || given.file;

@@ -52,13 +52,13 @@ CREATE OR REPLACE FUNCTION _entry_digest(
     LANGUAGE sql STABLE PARALLEL SAFE
     SET extra_float_digits = 1
     RETURN md5(jsonb_build_array(kind, content, importance, data, origin, coalesce(count, 0),
-                                 _micros(last_at))::text)::uuid;
+                                 _microseconds(last_at))::text)::uuid;
 
 -- The id in the file of a memory that did not come from one. If two of a user have equal beginnings
 -- (1 % chance among 10,000), each has the longer form. recorded_at tells databases apart.
 CREATE OR REPLACE FUNCTION _entry_hash(memory_id bigint, recorded_at timestamptz) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN left(md5(memory_id || ':' || _micros(recorded_at)::bigint), 16);
+    RETURN left(md5(memory_id || ':' || _microseconds(recorded_at)::bigint), 16);
 
 -- An entry in the form of D3: there a share is a number with a point, and a memory that the user
 -- said or a model found has a source of its own.

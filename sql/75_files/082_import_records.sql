@@ -1,7 +1,8 @@
 -- Imports the records of a file, one function per few records: one statement per table for all
 -- lines that come together. Derived values are rebuilt by the functions that build them for
 -- remember(), so that traces match this version and these settings. All text is redacted by the
--- rules of this database, which may be stricter than those of the other one.
+-- rules of this database, which may be stricter than those of the other one: what they make the
+-- same there is told apart here, so that nothing is lost (DECISIONS 88).
 
 -- Ids as they become here. An id beyond the highest of the first line might be given a second time.
 CREATE OR REPLACE FUNCTION _refuse_id(id bigint, highest_id bigint) RETURNS bigint
@@ -84,10 +85,22 @@ CREATE OR REPLACE FUNCTION _import_entities(reading import, bodies jsonb[]) RETU
     SET search_path FROM CURRENT
 AS $$
 BEGIN
+    WITH given AS MATERIALIZED (
+        SELECT _new_id(reading, e.entity_id) AS entity_id, _entity_name(e.name) AS name,
+               _lower(_entity_name(e.type)) AS type,
+               _check_time(e.created_at, 'created_at') AS created_at
+        FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::entity, b.body) AS e
+    )
     INSERT INTO entity (user_id, entity_id, name, type, created_at)
-    SELECT reading.user_id, _new_id(reading, e.entity_id), _entity_name(e.name),
-           _lower(_entity_name(e.type)), _check_time(e.created_at, 'created_at')
-    FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::entity, b.body) AS e;
+    SELECT reading.user_id, g.entity_id,
+           CASE WHEN row_number() OVER (PARTITION BY _lower(g.name), g.type
+                                        ORDER BY g.entity_id) > 1
+                     OR EXISTS (SELECT FROM entity AS o
+                                WHERE o.user_id = reading.user_id AND o.type = g.type
+                                  AND o.name_key = _lower(g.name) AND o.entity_id <> g.entity_id)
+                THEN format('%s (%s)', g.name, g.entity_id) ELSE g.name END,
+           g.type, g.created_at
+    FROM given AS g;
 END $$;
 
 -- Rows of an attached table stay that: if a source of this name is attached here, they follow it.
@@ -130,8 +143,60 @@ BEGIN
     RETURN bodies;
 END $$;
 
--- Memories with their traces.
-CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS void
+-- Of two memories that are the same here, the one that was not imported yet. In a slot that another
+-- fills it stays as a memory without one. Of two with the same text, the one that is true for
+-- longer is recalled, and the other is superseded by it.
+CREATE OR REPLACE FUNCTION _import_alike(reading import, body jsonb, given new_memory)
+    RETURNS void
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    other memory;
+    left_out record;
+BEGIN
+    SELECT m.* INTO other FROM memory AS m
+    WHERE m.user_id = reading.user_id AND m.kind = given.kind AND m.subject = given.subject
+      AND m.position IS NULL AND m.source IS NULL AND m.status = 'active'
+      AND given.position IS NULL AND given.status = 'active' AND m.memory_id <> given.memory_id;
+    IF FOUND THEN
+        PERFORM _import_memories(reading, ARRAY[body - 'subject']);
+        INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id)
+        VALUES (reading.user_id, given.memory_id, 'UPDATE', 'import',
+                format('memory %s fills its subject here', other.memory_id),
+                jsonb_build_object('subject', given.subject), _next_change());
+        RETURN;
+    END IF;
+    SELECT m.* INTO other FROM memory AS m
+    WHERE m.user_id = reading.user_id AND m.content_hash = given.content_hash
+      AND m.status IN ('active', 'pending') AND m.source IS NULL
+      AND given.status IN ('active', 'pending') AND m.memory_id <> given.memory_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'memory % or its row of a source', given.memory_id
+            USING ERRCODE = 'unique_violation';
+    END IF;
+    IF (other.status = 'active', coalesce(other.valid_until, 'infinity'))
+       >= (given.status = 'active', coalesce(given.valid_until, 'infinity'))
+    THEN
+        SELECT given.memory_id AS id, given.status, other.memory_id AS other_id INTO left_out;
+        body := body || _retired('superseded', now());
+    ELSE
+        SELECT other.memory_id AS id, other.status, given.memory_id AS other_id INTO left_out;
+        UPDATE memory AS m SET status = 'superseded', retired_at = now()
+        WHERE m.user_id = reading.user_id AND m.memory_id = other.memory_id;
+        UPDATE trace AS t SET active = false
+        WHERE t.user_id = reading.user_id AND t.memory_id = other.memory_id;
+    END IF;
+    PERFORM _import_memories(reading, ARRAY[body]);
+    INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, change_id)
+    VALUES (reading.user_id, left_out.id, 'SUPERSEDE', 'import',
+            format('memory %s has the same text here', left_out.other_id),
+            _retired(left_out.status, NULL), _next_change());
+END $$;
+
+-- Memories with their traces. Returns how many of them are the same as others here.
+CREATE OR REPLACE FUNCTION _import_memories(reading import, bodies jsonb[]) RETURNS int
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
@@ -139,13 +204,17 @@ AS $$
 DECLARE
     in_use CONSTANT embedding_model := _known_model(NULL);
     made new_memory[];
+    alike new_memory[];
+    places int[];
+    retold bigint[];
 BEGIN
     WITH said AS MATERIALIZED (
         SELECT m.*, k.name AS of_kind, k.kind_id, k.layer = 'profile' AS in_profile,
                _redact(m.content) AS told, _redact_lower(m.subject) AS slot,
-               CASE WHEN reading.vectors THEN (b.body ->> 'embedding')::halfvec END AS vector
-        FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::memory, b.body) AS m,
-             LATERAL _check_kind(m.kind) AS k
+               CASE WHEN reading.vectors THEN (b.body ->> 'embedding')::halfvec END AS vector,
+               b.place
+        FROM unnest(bodies) WITH ORDINALITY AS b (body, place),
+             jsonb_populate_record(NULL::memory, b.body) AS m, LATERAL _check_kind(m.kind) AS k
     ), given AS MATERIALIZED (
         SELECT _new_id(reading, m.memory_id) AS memory_id, m.of_kind AS kind, m.kind_id,
                m.in_profile, _check_text(m.told, 'the memory') AS content,
@@ -162,7 +231,11 @@ BEGIN
                _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,
                m.retired_at, _check_time(m.created_at, 'created_at') AS created_at,
                m.recorded_at, m.updated_at,
-               _check_vector(m.vector, in_use.dimensions) AS embedding
+               _check_vector(m.vector, in_use.dimensions) AS embedding,
+               CASE WHEN m.source IS NULL
+                    THEN _content_hash(m.of_kind, m.slot, m.session_id, m.position, m.told)
+                    ELSE _row_hash(m.source, m.source_key) END AS content_hash,
+               m.told <> m.content AS retold, m.place
         FROM said AS m
     ), stored AS (
         INSERT INTO memory (user_id, memory_id, kind, content, summary, data, subject, importance,
@@ -172,22 +245,39 @@ BEGIN
         SELECT reading.user_id, g.memory_id, g.kind, g.content, g.summary, g.data, g.subject,
                g.importance, g.confidence, g.origin, g.session_id, g.position, g.speaker, g.source,
                g.source_key, g.valid_from, g.valid_until, g.lifetime, g.status, g.retired_at,
-               CASE WHEN g.source IS NULL
-                    THEN _content_hash(g.kind, g.subject, g.session_id, g.position, g.content)
-                    ELSE _row_hash(g.source, g.source_key) END,
-               g.created_at, g.recorded_at, g.updated_at
+               g.content_hash, g.created_at, g.recorded_at, g.updated_at
         FROM given AS g
-        RETURNING memory_id, content_hash
+        ORDER BY g.place
+        ON CONFLICT DO NOTHING
+        RETURNING memory_id
     )
-    SELECT array_agg(ROW(
-               g.memory_id, g.kind, g.kind_id, g.in_profile, g.content, g.summary, g.data,
-               g.subject, g.importance, g.confidence, g.origin, g.session_id, g.position,
-               g.speaker, g.lifetime, s.content_hash, g.created_at, g.valid_from, g.valid_until,
-               g.status, g.retired_at, g.embedding, NULL, NULL)::new_memory)
-    INTO made
-    FROM stored AS s JOIN given AS g USING (memory_id);
+    SELECT array_agg(n.made) FILTER (WHERE n.stored),
+           array_agg(n.made ORDER BY n.place) FILTER (WHERE NOT n.stored),
+           array_agg(n.place ORDER BY n.place) FILTER (WHERE NOT n.stored),
+           array_agg((n.made).memory_id ORDER BY (n.made).memory_id)
+               FILTER (WHERE n.stored AND n.retold)
+    INTO made, alike, places, retold
+    FROM (
+        SELECT ROW(
+                   g.memory_id, g.kind, g.kind_id, g.in_profile, g.content, g.summary, g.data,
+                   g.subject, g.importance, g.confidence, g.origin, g.session_id, g.position,
+                   g.speaker, g.lifetime, g.content_hash, g.created_at, g.valid_from,
+                   g.valid_until, g.status, g.retired_at, g.embedding, NULL, NULL)::new_memory
+                   AS made,
+               s.memory_id IS NOT NULL AS stored, g.retold, g.place
+        FROM given AS g LEFT JOIN stored AS s USING (memory_id)
+    ) AS n;
     PERFORM _project(reading.user_id, in_use, made);
-    PERFORM _import_of_memories(reading, bodies);
+    PERFORM _import_of_memories(reading, ARRAY(
+        SELECT b.body FROM unnest(bodies) WITH ORDINALITY AS b (body, place)
+        WHERE places IS NULL OR b.place <> ALL (places)));
+    IF retold IS NOT NULL THEN
+        PERFORM _replace_keywords(reading.user_id, retold);  -- a secret may be known by its context
+    END IF;
+    FOR each IN 1 .. coalesce(cardinality(alike), 0) LOOP
+        PERFORM _import_alike(reading, bodies[places[each]], alike[each]);
+    END LOOP;
+    RETURN coalesce(cardinality(alike), 0);
 END $$;
 
 -- What belongs to memories. An entity is a word of the trace; the trigger of mention sees to that.

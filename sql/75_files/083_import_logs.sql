@@ -108,6 +108,7 @@ BEGIN
     RETURN archived_by;
 END $$;
 
+-- Two questions that are one here have the answers of both.
 CREATE OR REPLACE FUNCTION _import_gold(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -126,12 +127,16 @@ BEGIN
         SELECT r.gold_id, r.gold_set, _redact(r.query) AS query, r.created_at, r.embedding
         FROM jsonb_to_record(b.body) AS r (
             gold_id bigint, gold_set text, query text, created_at timestamptz, embedding text)
-        OFFSET 0) AS g;
+        OFFSET 0) AS g
+    ON CONFLICT (user_id, gold_set, query_hash) DO NOTHING;
     INSERT INTO gold_relevant (user_id, gold_id, memory_id, grade)
-    SELECT reading.user_id, _new_id(reading, g.gold_id), _new_id(reading, r.memory_id), r.grade
+    SELECT reading.user_id, o.gold_id, _new_id(reading, r.memory_id), r.grade
     FROM unnest(bodies) AS b (body),
-         jsonb_to_record(b.body) AS g (gold_id bigint, relevant jsonb),
-         jsonb_to_recordset(g.relevant) AS r (memory_id bigint, grade float8);
+         jsonb_to_record(b.body) AS g (gold_set text, query text, relevant jsonb)
+         JOIN gold AS o ON o.user_id = reading.user_id AND o.gold_set = g.gold_set
+                       AND o.query_hash = sha256(convert_to(_redact(g.query), 'UTF8')),
+         jsonb_to_recordset(g.relevant) AS r (memory_id bigint, grade float8)
+    ON CONFLICT DO NOTHING;
 END $$;
 
 -- An expansion has the words of its question in lower case, so that a secret is not known by its

@@ -55,11 +55,11 @@ DECLARE
     problem text;
 BEGIN
     problem := CASE
-        WHEN reading.found <> reading.counts
+        WHEN reading.found - 'alike' <> reading.counts
         THEN (SELECT format('line 1 promises %s records "%s", there are %s', coalesce(c.value, '0'),
                             coalesce(c.key, f.key), coalesce(f.value, '0'))
               FROM jsonb_each_text(reading.counts) AS c
-              FULL JOIN jsonb_each_text(reading.found) AS f USING (key)
+              FULL JOIN jsonb_each_text(reading.found - 'alike') AS f USING (key)
               WHERE c.value IS DISTINCT FROM f.value ORDER BY key LIMIT 1)
         WHEN body -> 'lines' IS DISTINCT FROM to_jsonb(reading.line + 1)
         THEN format('it says that it is line %s', coalesce(left(body ->> 'lines', 40), 'NULL'))
@@ -77,6 +77,8 @@ CREATE OR REPLACE FUNCTION _import_part(reading import, record text, bodies json
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    alike int := 0;
 BEGIN
     CASE record
         WHEN 'user' THEN PERFORM _import_user(reading, bodies);
@@ -84,7 +86,7 @@ BEGIN
         WHEN 'message' THEN PERFORM _import_messages(reading, bodies);
         WHEN 'entity' THEN PERFORM _import_entities(reading, bodies);
         WHEN 'memory' THEN
-            PERFORM _import_memories(reading, _keep_from_source(reading.user_id, bodies));
+            alike := _import_memories(reading, _keep_from_source(reading.user_id, bodies));
         WHEN 'relation' THEN PERFORM _import_relations(reading, bodies);
         WHEN 'revision' THEN PERFORM _import_revisions(reading, bodies);
         WHEN 'file_entry' THEN PERFORM _import_file_entries(reading, bodies);
@@ -99,6 +101,10 @@ BEGIN
     END CASE;
     reading.found := reading.found || jsonb_build_object(
         record, coalesce((reading.found ->> record)::bigint, 0) + cardinality(bodies));
+    IF alike > 0 THEN
+        reading.found := reading.found || jsonb_build_object(
+            'alike', coalesce((reading.found ->> 'alike')::bigint, 0) + alike);
+    END IF;
     RETURN reading;
 END $$;
 
@@ -172,8 +178,7 @@ BEGIN
             END IF;
             RAISE EXCEPTION 'line %: %', reading.line + 1,
                     CASE code WHEN '23503' THEN 'it names what is not above it in the file'
-                              WHEN '23505' THEN 'it is in the file already, or another has '
-                                                'the same text or subject'
+                              WHEN '23505' THEN 'it is in the file already'
                               ELSE message END
                 USING ERRCODE = CASE WHEN code LIKE 'ME%' THEN code ELSE 'ME017' END,
                       DETAIL = CASE WHEN code IN ('23503', '23505') THEN message

@@ -80,8 +80,10 @@ COMMENT ON FUNCTION import_user(text[], text, boolean, boolean) IS
     'database before. vectors: false leaves those of the file out, and the memories wait for an '
     'embedder, as they do when the file has none. Returns state (reading, imported, or known: the '
     'same file was imported before, nothing is changed), line (read so far) and records (how many '
-    'of each). Text is redacted by the rules of this database; traces are computed again; nobody '
-    'is notified. Call refresh_statistics() after many memories. Errors, with the line they are '
+    'of each). Text is redacted by the rules of this database. Of memories that have the same '
+    'text by these one is recalled, which supersedes the others, and in a slot that is filled a '
+    'memory loses its subject; alike in records counts both. Traces are computed again; nobody is '
+    'notified. Call refresh_statistics() after many memories. Errors, with the line they are '
     'about: ME002 kind, ME003 and ME004 vector, ME006 user, ME007 text, ME008 value, ME009 the '
     'vectors are by another model, ME011 time, ME017 no such export, a version that is unknown, '
     'cut or changed, an id twice or unknown, or the user has something already.';

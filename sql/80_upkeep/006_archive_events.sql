@@ -52,7 +52,7 @@ BEGIN
         END IF;
         events := events + cardinality(part.ids);
         jobs := jobs + 1;
-        next := _micros(part.last_at);
+        next := _microseconds(part.last_at);
     END LOOP;
     IF events > 0 THEN
         action := 'archive queued';

@@ -18,23 +18,28 @@ DECLARE
     -- PUBLIC is no role: it has the number 0.
     oids CONSTANT oid[] := ARRAY(SELECT coalesce(to_regrole(r), 0)
                                  FROM regexp_split_to_table(roles, ', ') AS r);
+    of_new CONSTANT boolean := scope LIKE '%FOR INSERT';
+    clause CONSTANT text := CASE WHEN of_new THEN 'WITH CHECK' ELSE 'USING' END;
     is_so boolean;
     for_writes boolean;
 BEGIN
-    SELECT p.polroles = oids AND pg_get_expr(p.polqual, p.polrelid) = rule,
-           p.polwithcheck IS NOT NULL
+    SELECT p.polroles = oids
+               AND pg_get_expr(CASE WHEN of_new THEN p.polwithcheck ELSE p.polqual END, p.polrelid)
+                   IS NOT DISTINCT FROM rule,
+           p.polwithcheck IS NOT NULL AND NOT of_new
     INTO is_so, for_writes
     FROM pg_policy AS p
     WHERE p.polrelid = owned AND p.polname = policy;
-    -- Ours has one rule for reading and writing. Another one for writing cannot be taken back.
+    -- Ours has one rule for reading and writing, or only one for new rows. Another one for writing
+    -- cannot be taken back.
     IF for_writes THEN
         EXECUTE format('DROP POLICY %I ON %s', policy, owned);
     END IF;
     IF is_so IS NULL OR for_writes THEN
-        EXECUTE format('CREATE POLICY %I ON %s %s TO %s USING (%s)',
-                       policy, owned, scope, roles, rule);
+        EXECUTE format('CREATE POLICY %I ON %s %s TO %s %s (%s)',
+                       policy, owned, scope, roles, clause, rule);
     ELSIF NOT is_so THEN
-        EXECUTE format('ALTER POLICY %I ON %s TO %s USING (%s)', policy, owned, roles, rule);
+        EXECUTE format('ALTER POLICY %I ON %s TO %s %s (%s)', policy, owned, roles, clause, rule);
     END IF;
     EXECUTE format('COMMENT ON POLICY %I ON %s IS %L', policy, owned, description);
 END $$;

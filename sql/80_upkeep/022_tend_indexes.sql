@@ -56,7 +56,8 @@ BEGIN
     RETURN QUERY
     SELECT p.owner, p.memories
     FROM _index_plan(only_user) AS p
-    LEFT JOIN profile AS f ON f.user_id = p.owner
+    -- By index: joined for one user, all profiles were read.
+    LEFT JOIN LATERAL (SELECT f.* FROM profile AS f WHERE f.user_id = p.owner OFFSET 0) AS f ON true
     WHERE p.memories > 0
       -- Recall of a user with indexes does not count what is newer: up to 1 % is allowed.
       AND CASE WHEN p.number > 0 AND f.counted > 0

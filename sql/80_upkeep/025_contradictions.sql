@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION _unnumbered(spaced text) RETURNS text[]
 
 -- Also without negations, without the endings that they change (likes, does not like), and without
 -- what says "any longer", "still" or "already" (不再, 不 ... 了, 还没, 已经).
-CREATE OR REPLACE FUNCTION _undenied(words text[]) RETURNS text
+CREATE OR REPLACE FUNCTION _without_negations(words text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN translate(
         replace(replace(array_to_string(ARRAY(
@@ -78,7 +78,7 @@ BEGIN
                   LIMIT newest) AS b,
                  LATERAL (SELECT _spaced(b.content) AS spaced OFFSET 0) AS s
         ) AS w
-        GROUP BY _undenied(w.words)
+        GROUP BY _without_negations(w.words)
         HAVING count(*) IN (2, 3)
            AND (count(DISTINCT _denies(w.words)) > 1
                 OR count(DISTINCT regexp_replace(w.spaced, '[^0-9]+', ' ', 'g')) > 1)

@@ -90,8 +90,9 @@ DECLARE
     plan jsonb;
     after bigint;
     done jsonb;
+    -- Appended to one JSON array, the rows of 10,000 users would be copied 10,000 times.
+    reported jsonb[] := '{}';
 BEGIN
-    report := '[]';
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     FOR phase IN 1..3 LOOP
@@ -105,9 +106,14 @@ BEGIN
                 COMMIT;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
             END LOOP;
-            report := report || done;
+            IF done <> '[]' THEN
+                reported := array_append(reported, done);
+            END IF;
         END LOOP;
     END LOOP;
+    report := (SELECT coalesce(jsonb_agg(r.entry ORDER BY d.place, r.place), '[]')
+               FROM unnest(reported) WITH ORDINALITY AS d (rows, place),
+                    jsonb_array_elements(d.rows) WITH ORDINALITY AS r (entry, place));
 END $procedure$
 $format$, current_schema());
 END $install$;

@@ -2,7 +2,7 @@
 -- and for the command memoir doctor. Each group of checks is a function of its own. What the caller
 -- may not see is reported as unseen: a count without other users' rows would be wrong.
 
-CREATE OR REPLACE FUNCTION _sees(tables text[]) RETURNS boolean
+CREATE OR REPLACE FUNCTION _may_see(tables text[]) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
@@ -132,7 +132,7 @@ DECLARE
         SELECT r.rolname FROM pg_roles AS r
         WHERE r.rolname = ANY (wanted)
           AND (NOT has_schema_privilege(r.oid, current_schema(), 'USAGE')
-               OR EXISTS (SELECT FROM _lacking_for_vector() AS l WHERE l.role = r.rolname)));
+               OR EXISTS (SELECT FROM _missing_for_vector() AS l WHERE l.role = r.rolname)));
     amiss CONSTANT text[] := ARRAY(SELECT DISTINCT r.role FROM _rights_amiss() AS r
                                    ORDER BY r.role);
     bare CONSTANT text[] := ARRAY(
@@ -231,7 +231,7 @@ DECLARE
     -- The model whose traces recall reads, if a write finds none.
     inactive mode;
 BEGIN
-    IF NOT _sees('{setting,mode,embedding_model}') THEN
+    IF NOT _may_see('{setting,mode,embedding_model}') THEN
         RETURN QUERY SELECT u.* FROM _unseen('settings') AS u;
         RETURN;
     END IF;
@@ -297,7 +297,7 @@ DECLARE
     size record;
     lost CONSTANT boolean := to_regclass('trace_scan') IS NULL;
 BEGIN
-    IF NOT _sees('{trace,profile,embedding_model,setting}') THEN
+    IF NOT _may_see('{trace,profile,embedding_model,setting}') THEN
         RETURN QUERY SELECT u.* FROM _unseen('indexes') AS u;
         RETURN;
     END IF;
@@ -349,7 +349,7 @@ AS $$
 DECLARE
     cron CONSTANT boolean := EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron');
 BEGIN
-    IF _sees('{memory,trace,mode}') THEN
+    IF _may_see('{memory,trace,mode}') THEN
         RETURN QUERY
         SELECT 'memories',
                CASE WHEN c.lost > 0 THEN 'error' WHEN c.bare > 0 THEN 'warning' ELSE 'ok' END,
@@ -368,7 +368,7 @@ BEGIN
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('memories') AS u;
     END IF;
-    IF _sees('{job}') THEN
+    IF _may_see('{job}') THEN
         RETURN QUERY
         SELECT 'jobs',
                CASE WHEN c.dead > 0 OR c.ahead > 0 OR c.oldest < now() - interval '1 hour'
@@ -393,7 +393,7 @@ BEGIN
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('jobs') AS u;
     END IF;
-    IF _sees('{source,source_error}') THEN
+    IF _may_see('{source,source_error}') THEN
         RETURN QUERY
         SELECT 'sources',
                CASE WHEN c.broken IS NOT NULL THEN 'error' WHEN c.waiting > 0 THEN 'warning'
@@ -409,7 +409,7 @@ BEGIN
     ELSE
         RETURN QUERY SELECT u.* FROM _unseen('sources') AS u;
     END IF;
-    IF _sees('{retrieval}') THEN
+    IF _may_see('{retrieval}') THEN
         RETURN QUERY
         SELECT 'upkeep', CASE WHEN c.days > 2 THEN 'warning' ELSE 'ok' END,
                CASE WHEN c.days > 2

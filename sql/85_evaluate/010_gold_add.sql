@@ -29,7 +29,7 @@ BEGIN
     FROM gold AS g
     WHERE g.user_id = owner AND g.gold_set = gold_add.gold_set AND g.query_hash = hash;
     PERFORM _check_relevant(owner, relevant, grades, new_id IS NOT NULL);
-    PERFORM _hold_memory(owner, r.id) FROM unnest(relevant) AS r (id);
+    PERFORM _keep_memory(owner, r.id) FROM unnest(relevant) AS r (id);
     IF query_vec IS NOT NULL THEN
         in_model := (_admitting_model(query_vec)).model_id;
     END IF;

@@ -164,7 +164,7 @@ BEGIN
             (SELECT min(least(u.cost, u.brief))
              FROM unnest(costs[:n], brief_costs[:n]) AS u (cost, brief)),
             changed.mmr_lambda, changed.mmr_lines, changed.duplicate_at, line_limit,
-            budget - profile.cost, provenance.makers, provenance.sources);
+            budget - profile.cost, provenance.derived_places, provenance.source_places);
         EXIT WHEN _enough(n, candidate_limit, cardinality(selection.chosen), line_limit,
                           selection.spent, budget - profile.cost);
         candidate_limit := _more_candidates(candidate_limit);

@@ -296,7 +296,9 @@ END $$;
 
 -- Policies by role. Agents and workers may delete a memory of their own transaction (remember()
 -- does, if another says the same), and no other: stored memories they may only retire, and undo()
--- brings them back. Recalls that maintain() has folded are events, which workers archive.
+-- brings them back. Recalls that maintain() has folded are events, which workers archive. Jobs of
+-- kind embed are read whole whenever a worker looks for users with work: a million ids of one user
+-- would stop the workers of all, so agents, who need none, cannot write such jobs.
 CREATE OR REPLACE FUNCTION _make_policies() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
@@ -310,6 +312,13 @@ BEGIN
         '((recorded_at = now()) OR pg_has_role((to_regrole(''memoir_admin''::text))::oid, '
         '''USAGE''::text))',
         'Agents and workers delete only what they stored in the same transaction.');
+    PERFORM _put_policy(
+        'job', 'no_embed', 'AS RESTRICTIVE FOR INSERT', 'memoir_agent', concat(
+            '((kind <> ''embed''::text)', (
+                SELECT string_agg(' OR ' || format(
+                           'pg_has_role((to_regrole(%L::text))::oid, ''USAGE''::text)', r.role), '')
+                FROM unnest('{memoir_worker,memoir_admin}'::text[]) AS r (role)), ')'),
+        'Workers make the jobs of kind embed.');
     PERFORM _put_policy(
         'event', 'no_log', 'AS RESTRICTIVE', 'memoir_worker',
         concat('((type <> ''memory_retrieval''::text)', (
@@ -370,7 +379,7 @@ END $$;
 -- What a role of pgmemoir lacks to use pgvector: the functions where ALTER DEFAULT PRIVILEGES took
 -- EXECUTE from PUBLIC, and the schema where that is not public, since a new schema is its owner's
 -- alone.
-CREATE OR REPLACE FUNCTION _lacking_for_vector()
+CREATE OR REPLACE FUNCTION _missing_for_vector()
     RETURNS TABLE (role text, "right" text, object text)
     LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -399,13 +408,13 @@ DECLARE
         FROM (SELECT format('GRANT %s %s TO %s;', l."right",
                             string_agg(DISTINCT l.object, ', '),
                             string_agg(DISTINCT l.role, ', ')) AS statement
-              FROM _lacking_for_vector() AS l GROUP BY l."right") AS s);
+              FROM _missing_for_vector() AS l GROUP BY l."right") AS s);
 BEGIN
     IF statements IS NOT NULL THEN
         EXECUTE statements;
     END IF;
     -- Who may use something without passing it on gets no error.
-    IF EXISTS (SELECT FROM _lacking_for_vector()) THEN
+    IF EXISTS (SELECT FROM _missing_for_vector()) THEN
         RAISE insufficient_privilege;
     END IF;
 EXCEPTION WHEN insufficient_privilege THEN

@@ -132,7 +132,7 @@ def test_words_are_those_of_a_sign_without_any_operator(tx):
 
 
 def test_words_in_front_only_spare_a_short_text_the_next_sign(tx):
-    gate = "SELECT gate, others FROM memoir._gate(%s)"
+    gate = "SELECT gate, others FROM memoir._shared_condition(%s)"
     words = "(octet_length(content) > 250 OR {} LIKE ANY ('{{%a%,%b%}}'::text[]))"
     for signs, look, others in (
         (["(?i)A|b", "x+"], words.format('lower(content COLLATE "C")') + " AND content ~ 'x+'", []),

@@ -22,7 +22,7 @@ def test_what_was_written_is_read_exactly(tx, key, id):
 
 @given(at=st.datetimes(**YEARS, timezones=st.just(UTC)))
 def test_a_time_is_exact_to_the_microsecond(tx, at):
-    assert value(tx, "SELECT memoir._time_of(memoir._micros(%s))", at) == at
+    assert value(tx, "SELECT memoir._time_of(memoir._microseconds(%s))", at) == at
 
 
 def test_without_a_cursor_a_list_begins(tx):

@@ -14,6 +14,7 @@ from tests.conftest import LOCALES
 from tests.rows import call, remember
 
 from pgmemoir import migrations
+from pgmemoir.paths import Source
 
 # Letters as in Turkish, where I is not the capital of i. Sorted from ~ to !: the colon comes before
 # digits, as in nearly every language, and what "C" sorts otherwise is seen.
@@ -35,22 +36,22 @@ WHERE proname IN ('_has_sign', '_redact_once', '_is_secret_key', '_named_kind') 
 
 @contextmanager
 def installed_in(
-    server, name: str, locale: str, provider: str = ""
+    server, name: str, locale: str, provider: str = "", source: Source | None = None
 ) -> Iterator[psycopg.Connection]:
     """A connection to a database of this locale."""
     address = {"host": server.host, "port": server.port, "user": server.user}
     with psycopg.connect(**address, dbname="postgres", autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 LOCALE '{locale}' {provider}")
         with psycopg.connect(**address, dbname=name, autocommit=True) as conn:
-            migrations.up(conn)
+            migrations.up(conn, source=source)
             yield conn
         admin.execute(f"DROP DATABASE {name}")
 
 
 @pytest.fixture(scope="module")
-def plain(server) -> Iterator[psycopg.Connection]:
+def plain(server, few_synonyms) -> Iterator[psycopg.Connection]:
     """A connection to a database that knows letters of ASCII only."""
-    with installed_in(server, "plain", "C") as conn:
+    with installed_in(server, "plain", "C", source=few_synonyms) as conn:
         yield conn
 
 
@@ -149,11 +150,11 @@ def test_words_are_the_same_where_only_ascii_has_letters(tx, plain):
     assert plain.execute(asked, [texts]).fetchall() == tx.execute(asked, [texts]).fetchall()
 
 
-def test_capitals_are_known_where_lower_has_a_provider_of_its_own(server, tx):
+def test_capitals_are_known_where_lower_has_a_provider_of_its_own(server, tx, few_synonyms):
     if tx.info.server_version < 170000:
         pytest.skip("PostgreSQL 17 is the first with a provider of its own")
     builtin = "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'"
     asked = "SELECT memoir.tokens('Москва и ЯЛТА'), memoir.tokens('ΑΘΗΝΑ'), lower('Ж')"
-    with installed_in(server, "provider", "C", builtin) as conn:
+    with installed_in(server, "provider", "C", builtin, few_synonyms) as conn:
         found = conn.execute(asked).fetchone()
     assert found == (["и", "москва", "ялта"], ["αθηνα"], "ж")

@@ -276,7 +276,7 @@ def test_rows_of_another_user_are_not_taken(tickets):
         ("SELECT 1 AS source_id, random()::text AS content", "something else each time"),
         ("SELECT 1 AS source_id, table_to_xml('ticket', true, true, '')::text AS content",
          "does more than read"),
-        ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
+        ("SELECT memory_id AS source_id, content FROM memoir.memory", "not the application's"),
         ("SELECT id AS source_id FROM ticket", "which column is content?"),
         ("SELECT FROM ticket", "which column is source_id?"),
         ("VACUUM", "VACUUM"),
@@ -304,7 +304,7 @@ def test_a_view_on_memory_is_memory_too_and_a_volatile_function_is_refused(ticke
         "CREATE FUNCTION noisy() RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$"
     )
     for query, reason in (
-        ("SELECT source_id, content FROM told", "memory itself"),
+        ("SELECT source_id, content FROM told", "not the application's"),
         ("SELECT id AS source_id, noisy() AS content FROM ticket", "may change something"),
     ):
         said = refused(tickets, "attach_source", name="q", kind="task", query=query, user_id=USER)

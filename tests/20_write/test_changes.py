@@ -352,7 +352,7 @@ def test_more_than_1000_memories_are_changed_in_parts(tx):
     ids = notes(tx, 2001)
     retire = f"SELECT memoir._retire('ada', ARRAY{ids}, 'archived', 'ARCHIVE', '', '', now(), 1)"
     # At once, each was compared with each: of 24,000 that was a third of the time.
-    assert calls_made(tx, "_show_changes", retire) == 3
+    assert calls_made(tx, "_update_traces", retire) == 3
     assert value(tx, "SELECT count(*) FROM memoir.memory WHERE status = 'archived'") == 2001
 
 

@@ -185,7 +185,7 @@ def test_the_switch_is_refused_while_memories_are_missing(tx, ids, filled):
     said = refused(tx, "switch_model", name="large")
     missing = 1 if filled else 3
     assert said.sqlstate == "ME014"
-    assert f"it lacks {missing} of the memories" in said.message_primary
+    assert f"it has no vector for {missing} of the memories" in said.message_primary
     assert "memoir model fill" in said.message_hint
     assert states(tx)["small"][0] == "in use"
 
@@ -439,7 +439,8 @@ def test_no_memory_is_lost_that_is_written_during_the_switch(db, dsn):
         said = refused(db, "switch_model", name="large")
         assert (said.sqlstate, said.message_hint) == ("ME014", "Nothing was changed: try again.")
         writer.commit()
-    assert "it lacks 1 of the memories" in refused(db, "switch_model", name="large").message_primary
+    error = refused(db, "switch_model", name="large")
+    assert "it has no vector for 1 of the memories" in error.message_primary
     make_traces(db)
     call(db, "switch_model", name="large")
     assert recall(db, "tea milk", user_id="ada").memory_ids == [late, early]

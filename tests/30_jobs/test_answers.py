@@ -158,7 +158,7 @@ def test_a_summary_is_told_what_was_corrected_or_superseded_and_not_what_says_mo
     call(tx, "update_memory", memory_id=may, content="born in June")
     call(tx, "update_memory", memory_id=tea, content="Ada likes tea with milk")
     tx.execute("UPDATE memoir.profile SET summarised_at = now() - interval '1 minute'")
-    no_longer = value(tx, "SELECT memoir._no_longer('default', NULL)")
+    no_longer = value(tx, "SELECT memoir._no_longer_true('default', NULL)")
     assert no_longer == ["Ada lives in Rome", "born in May"]
 
 

@@ -8,7 +8,18 @@ from datetime import timedelta
 import pytest
 from psycopg.types.json import Jsonb
 from tests.file_database import file_database
-from tests.rows import NOW, call, fill, remember, remember_all, set_to, store, value, wave
+from tests.rows import (
+    NOW,
+    call,
+    fill,
+    remember,
+    remember_all,
+    rows_read,
+    set_to,
+    store,
+    value,
+    wave,
+)
 
 ASKED = {"query_vec": wave(7), "query_text": "note7 word7", "budget": 400}
 SEARCHED = {"query_vec": wave(7), "query": "note7 word7", "min_relevance_score": 0}
@@ -91,6 +102,8 @@ def test_a_search_finds_what_is_of_the_session_however_far_it_is(large):
     filtered = {**SEARCHED, "query": "note3", "session_id": "s"}
     own, exact = both(large, "search_memories", "key", "score", "total_found", **filtered)
     assert own == exact
+    of_session = "SELECT memoir._filtered_pool('default', '{1,2,3,4}', NULL, 's')"
+    assert rows_read(large, of_session) < 20  # not all 446, twice
 
 
 @pytest.mark.parametrize("filters", [{"memory_types": ["learning"]}, {"time_until": NOW}])

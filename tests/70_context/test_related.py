@@ -1,4 +1,4 @@
-"""Memories related to one memory, from every road there is."""
+"""Memories related to one memory, by every kind of link."""
 
 from __future__ import annotations
 

@@ -242,6 +242,18 @@ def test_stricter_rules_redact_what_comes(tx):
     assert row == ("ask [redacted:badge]", {"who": "[redacted:badge]"})
 
 
+def test_a_keyword_goes_with_the_context_that_makes_it_a_secret(tx):
+    remember(tx, "Badge: Wx7-Tango for Ada", user_id="ada", keywords=["tango"])
+    lines = export(tx, "ada")
+    assert "wx7-tango" in lines[2]
+    tx.execute(
+        "INSERT INTO memoir.redaction_rule (name, pattern) VALUES ('badge', 'Badge: [-A-Za-z0-9]+')"
+    )
+    import_lines(tx, lines, "bob")
+    words = tx.execute("SELECT keyword, origin FROM memoir.keyword WHERE user_id = 'bob'")
+    assert set(words) == {("ada", "system"), ("tango", "user_tag")}
+
+
 def test_stricter_rules_count_for_all_that_comes(tx):
     word = "EMP-123456"
     live(tx, "ada", word)
@@ -261,6 +273,57 @@ def test_stricter_rules_count_for_all_that_comes(tx):
     for table in user_tables(tx):
         rows = [{**row, "session_id": 0, "gold_set": 0} for row in moved_rows(tx, table, "bob")]
         assert "emp-123456" not in json.dumps(rows).lower(), table
+
+
+def test_what_stricter_rules_make_the_same_is_told_apart(tx):
+    old = {"user_id": "ada", "created_at": ago(days=5), "valid_until": ago(days=2)}
+    told = [
+        remember(tx, "badge EMP-111111", user_id="ada"),
+        remember(tx, "badge EMP-222222", user_id="ada"),
+        remember(tx, "desk of EMP-111111", **old),
+        remember(tx, "desk of EMP-222222", user_id="ada"),
+        remember(tx, "likes tea", "fact", subject="EMP-111111", user_id="ada"),
+        remember(tx, "likes milk", "fact", subject="EMP-222222", user_id="ada"),
+        remember(tx, "likes milk", "fact", subject="EMP-333333", user_id="ada"),
+    ]
+    for badge, memory_id in zip(("111111", "222222"), told, strict=False):
+        call(tx, "mention", memory_id=memory_id, entity=f"EMP-{badge}", user_id="ada")
+        gold = {"gold_set": "badges", "relevant_ids": [memory_id]}
+        call(tx, "gold_add", query=f"EMP-{badge}?", user_id="ada", **gold)
+    lines = export(tx, "ada")
+    tx.execute("INSERT INTO memoir.redaction_rule (name, pattern) VALUES ('badge', 'EMP-[0-9]{6}')")
+    assert import_lines(tx, lines, "bob").records == {
+        "user": 1, "entity": 2, "memory": 7, "gold": 2, "alike": 4,
+    }  # fmt: skip
+    rows = tx.execute(
+        "SELECT memory_id, status, subject FROM memoir.memory WHERE user_id = 'bob' ORDER BY 1"
+    )
+    assert rows.fetchall() == [
+        (told[0], "active", None),
+        (told[1], "superseded", None),
+        (told[2], "superseded", None),
+        (told[3], "active", None),
+        (told[4], "active", "[redacted:badge]"),
+        (told[5], "active", None),
+        (told[6], "superseded", None),
+    ]
+    assert set(recall(tx, "badge desk milk tea", user_id="bob").memory_ids) == {
+        told[0], told[3], told[4], told[5],
+    }  # fmt: skip
+    reasons = tx.execute("SELECT reason FROM memoir.revision WHERE user_id = 'bob' ORDER BY 1")
+    assert [reason for (reason,) in reasons] == sorted(
+        [
+            f"memory {told[0]} has the same text here",
+            f"memory {told[3]} has the same text here",
+            f"memory {told[4]} fills its subject here",
+            f"memory {told[4]} fills its subject here",
+            f"memory {told[5]} has the same text here",
+        ]
+    )
+    names = tx.execute("SELECT name FROM memoir.entity WHERE user_id = 'bob' ORDER BY entity_id")
+    assert next(name for (name,) in names) == "[redacted:badge]"
+    assert value(tx, "SELECT count(*) FROM memoir.gold_relevant WHERE user_id = 'bob'") == 2
+    assert export(tx, "bob")
 
 
 def test_a_secret_in_what_a_file_said_is_redacted_however_it_is_spaced(tx):

@@ -23,6 +23,7 @@ from tests.rows import (
     until,
     until_blocked,
     value,
+    working_at_most,
 )
 
 
@@ -93,6 +94,20 @@ def test_batches_of_a_step_are_told_as_one(db):
     assert rows["access counted"]["details"] == {"recalls": 8, "tool_calls": 0}
     assert rows["forgotten"]["memories"] == len(rows["forgotten"]["details"]["ids"]) == 10
     assert forgotten(db) == 10
+
+
+def test_the_report_of_many_users_is_put_together_once(db):
+    db.execute("""
+        CREATE OR REPLACE FUNCTION memoir._upkeep_list(
+            phase int, only_user text, run memoir.upkeep_run) RETURNS jsonb
+            LANGUAGE sql RETURN (SELECT jsonb_agg(n) FROM generate_series(1, 1000) AS n);
+        CREATE OR REPLACE FUNCTION memoir._upkeep_batch(
+            planned jsonb, run memoir.upkeep_run, INOUT after bigint, INOUT done jsonb)
+            LANGUAGE sql RETURN ROW(NULL::bigint, jsonb_build_array(
+                jsonb_build_object('user', planned, 'a', 1, 'b', 2), 0, 0))""")
+    with working_at_most(db, 1):  # of 3,000 steps each copied what all before had told
+        report = value_of(db, "CALL memoir.maintain_all()", {})
+    assert [row["user"] for row in report if row] == 3 * list(range(1, 1001))
 
 
 def test_a_step_without_details_may_take_several_batches(db):

@@ -12,6 +12,7 @@ from tests.rows import (
     remember,
     remember_all,
     row_counts,
+    rows_read,
     sentences,
     value,
 )
@@ -123,6 +124,27 @@ def test_the_words_that_have_synonyms_are_in_the_row_that_every_recall_reads(tx)
         " SELECT 'ann', array_agg(i * 104729) FROM generate_series(1, 1500) AS i"
     )
     assert value(tx, f"SELECT count(*) FROM {aside}") == 0
+
+
+def test_whether_a_user_is_to_be_counted_is_not_asked_of_all_profiles(tx):
+    remember(tx, "tea")
+    tx.execute(
+        "INSERT INTO memoir.profile (user_id) SELECT 'u' || n FROM generate_series(1, 500) n"
+    )
+    assert rows_read(tx, "SELECT memoir._uncounted('default')") < 100
+
+
+def test_which_words_have_synonyms_is_not_looked_up_word_by_word(tx):
+    remember(tx, "she drives a car")
+    refresh(tx)
+    tx.execute(
+        "UPDATE pg_class SET relpages = 1, reltuples = 5e7 WHERE oid = 'memoir.term'::regclass"
+    )
+    tx.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+    looks = "SELECT idx_scan FROM pg_stat_xact_user_tables WHERE relid = 'memoir.term'::regclass"
+    before = value(tx, looks)
+    refresh(tx)
+    assert value(tx, looks) - before < 100  # not one for each of 10,000 forms
 
 
 @pytest.mark.parametrize("change", [("forget", {}), ("update_memory", {"content": "milk"})])

@@ -6,6 +6,8 @@ that claims them reads and changes the memory of the job's own user alone.
 
 from __future__ import annotations
 
+import re
+
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
@@ -37,9 +39,9 @@ def bobs(tx):
     return [*made, event]
 
 
-def payload(ids):
+def payload(ids, kind="compress"):
     """Everything that jobs of any kind are told, with Bob's ids."""
-    texts = [str(each) for each in ids]
+    texts = [str(each) for each in ids][: 2 if kind == "consolidate" else None]
     return {
         "model": 1,
         "memory_id": texts[0],
@@ -87,10 +89,9 @@ def digest(conn):
 def test_a_job_of_ada_that_names_bobs_memories_gets_none_of_them(tx, become, bobs, kind):
     before = digest(tx)
     for answer in answers(bobs):
-        agent = become("agent", "ada")
-        agent.execute(
+        become("worker" if kind == "embed" else "agent", "ada").execute(
             "INSERT INTO memoir.job (user_id, kind, payload) VALUES ('ada', %s, %s)",
-            (kind, Jsonb(payload(bobs))),
+            (kind, Jsonb(payload(bobs, kind))),
         )
         worker = become("worker")
         claimed = claim(worker, user_id="ada")
@@ -115,10 +116,34 @@ def test_an_agent_cannot_write_into_the_queue_of_bob(become, bobs):
         )
 
 
+def test_nor_a_job_that_is_read_for_everybody_who_looks_for_work(become):
+    agent = become("agent", "ada")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="no_embed"):
+        agent.execute(
+            "INSERT INTO memoir.job (user_id, kind, payload) VALUES ('ada', 'embed', '{}')"
+        )
+
+
+def test_nor_keep_a_worker_busy_with_more_ids_than_a_job_takes(become):
+    agent = become("agent", "ada")
+    agent.execute(
+        "INSERT INTO memoir.job (user_id, kind, payload) SELECT 'ada', k,"
+        " jsonb_build_object('memory_ids', l, 'event_ids', l) FROM unnest(%s::text[]) AS k,"
+        " (SELECT jsonb_agg(n::text) AS l FROM generate_series(1, 10001) AS n) AS ids",
+        (["archive", "compress", "consolidate"],),
+    )
+    worker = become("worker")
+    assert claim(worker, user_id="ada") == []
+    (errors,) = worker.execute("SELECT string_agg(error, ' ' ORDER BY kind) FROM memoir.job")
+    assert re.findall(r"at most \d+", errors[0]) == ["at most 10000", "at most 100", "at most 2"]
+
+
 def test_an_agent_cannot_stop_the_queue_by_a_user_that_nobody_can_name(become):
     agent = become("agent", " ")
     with pytest.raises(psycopg.errors.CheckViolation):
-        agent.execute("INSERT INTO memoir.job (user_id, kind, payload) VALUES (' ', 'embed', '{}')")
+        agent.execute(
+            "INSERT INTO memoir.job (user_id, kind, payload) VALUES (' ', 'expand', '{}')"
+        )
 
 
 @pytest.mark.parametrize(

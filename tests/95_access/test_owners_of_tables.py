@@ -20,6 +20,7 @@ from tests.databases import database
 from tests.rows import call, recall, value
 
 from pgmemoir import migrations
+from pgmemoir.paths import Source
 
 INSTALLER, SHOP = "the_installer", "the_shop"
 WHO_RAN = "SELECT array_agg(DISTINCT name) FROM shop.ran"
@@ -57,7 +58,7 @@ def connections(address: dict[str, Any]) -> Iterator[Shop]:
 
 
 @pytest.fixture(scope="module")
-def shops(server: NoopExecutor, logins: object) -> Iterator[str]:
+def shops(server: NoopExecutor, logins: object, few_synonyms: Source) -> Iterator[str]:
     """The name of a database with memoir and an attached table, which no test changes."""
     assert logins
     with database(server, "shops") as address:
@@ -68,7 +69,7 @@ def shops(server: NoopExecutor, logins: object) -> Iterator[str]:
                 f"CREATE EXTENSION vector; CREATE SCHEMA shop AUTHORIZATION {SHOP}"
             )
         with connections(address) as made:
-            migrations.up(made.installer)
+            migrations.up(made.installer, source=few_synonyms)
             made.owner.execute(
                 "CREATE TABLE shop.happened (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
                 " type text, payload jsonb, user_id text, created_at timestamptz DEFAULT now());"

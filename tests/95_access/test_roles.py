@@ -28,7 +28,8 @@ TABLES = """
 SELECT c.relname FROM pg_class AS c
 WHERE c.relnamespace = 'memoir'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 """
-POLICIES = """SELECT tablename, policyname, permissive, roles, cmd, qual FROM pg_policies
+POLICIES = """
+SELECT tablename, policyname, permissive, roles, cmd, qual, with_check FROM pg_policies
 WHERE schemaname = 'memoir' ORDER BY 1, 2"""
 TABLES_LOCKED = """SELECT count(*) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
 WHERE l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND c.relkind IN ('r', 'p')
@@ -278,6 +279,7 @@ def test_granted_twice_nothing_is_written(tx):
         "ALTER POLICY all_rows ON memoir.memory TO memoir_worker",
         "ALTER POLICY no_purge ON memoir.memory USING (true)",
         "DROP POLICY no_purge ON memoir.memory",
+        "ALTER POLICY no_embed ON memoir.job WITH CHECK (true)",
     ],
 )
 def test_a_policy_that_somebody_changed_is_put_right(tx, change):
@@ -310,18 +312,22 @@ def test_what_somebody_granted_or_revoked_is_told_and_put_right(tx):
 
 
 @pytest.fixture(scope="module")
-def opened(server):
-    """A database whose owner gave all rights on what he makes by default, with memoir in it."""
+def opened(server, few_synonyms):
+    """A database whose owner gave all rights on what he makes by default, with memoir in it; by
+    then he had made pgvector, which he had kept to himself.
+    """
     with (
         database(server, "opened") as address,
         psycopg.connect(**address, autocommit=True) as conn,
     ):
         conn.execute("DROP ROLE IF EXISTS opener; CREATE ROLE opener")
+        conn.execute("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+        conn.execute("CREATE SCHEMA own; CREATE EXTENSION vector SCHEMA own")
         for what in ("TABLES", "SEQUENCES", "FUNCTIONS"):
             conn.execute(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {what} TO opener, PUBLIC")
         told = []
         conn.add_notice_handler(lambda heard: told.append(heard.message_primary))
-        migrations.up(conn)
+        migrations.up(conn, source=few_synonyms)
         assert [warning for warning in told if warning.endswith("as their owner: opener")]
         conn.execute("GRANT USAGE ON SCHEMA memoir TO opener")
         yield conn
@@ -339,6 +345,20 @@ def test_that_default_privileges_let_others_write_is_told_until_it_is_taken_back
         opened.execute("SET LOCAL ROLE opener")
         empty = "permission denied for table retrieval"
         assert denied(opened, "TRUNCATE memoir.retrieval") == empty
+
+
+def test_pgvector_is_open_to_the_roles_where_its_schema_and_default_privileges_close_it(opened):
+    with opened.transaction(force_rollback=True):
+        opened.execute("SET LOCAL ROLE memoir_agent; SET LOCAL memoir.user_id = 'ada'")
+        remember(opened, "The port is 9090")
+        assert found(opened, "port") == ["The port is 9090"]
+        opened.execute("RESET ROLE")
+        for right in ("EXECUTE ON FUNCTION own.vector_dims(own.halfvec)", "USAGE ON SCHEMA own"):
+            opened.execute(f"REVOKE {right} FROM memoir_agent")
+            (roles,) = (row for row in call(opened, "health") if row.name == "roles")
+            assert (roles.status, roles.value) == ("warning", "without rights here: memoir_agent")
+            assert call(opened, "grant_access")
+        opened.execute("SET LOCAL ROLE memoir_agent; SELECT own.vector_dims('[1]'::own.halfvec)")
 
 
 def test_default_privileges_open_nothing_that_is_made_later(opened):
@@ -438,19 +458,3 @@ def test_the_application_that_writes_an_attached_table_needs_no_right_to_memory(
     tx.execute("INSERT INTO public.recipe VALUES (1, 'plum cake of bob', 'bob')")
     assert found(become("agent", "bob"), "plum cake") == ["plum cake of bob"]
     assert found(become("agent", "ada"), "plum cake") == []
-
-
-def test_pgvector_is_open_to_the_roles_where_its_schema_and_default_privileges_close_it(empty_db):
-    empty_db.execute("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
-    empty_db.execute("CREATE SCHEMA own; CREATE EXTENSION vector SCHEMA own")
-    migrations.up(empty_db)
-    empty_db.execute("SET ROLE memoir_agent; SET memoir.user_id = 'ada'")
-    remember(empty_db, "The port is 9090")
-    assert found(empty_db, "port") == ["The port is 9090"]
-    empty_db.execute("RESET ROLE")
-    for right in ("EXECUTE ON FUNCTION own.vector_dims(own.halfvec)", "USAGE ON SCHEMA own"):
-        empty_db.execute(f"REVOKE {right} FROM memoir_agent")
-        (roles,) = (row for row in call(empty_db, "health") if row.name == "roles")
-        assert (roles.status, roles.value) == ("warning", "without rights here: memoir_agent")
-        assert call(empty_db, "grant_access")
-    empty_db.execute("SET ROLE memoir_agent; SELECT own.vector_dims('[1]'::own.halfvec)")

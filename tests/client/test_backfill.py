@@ -247,9 +247,19 @@ def test_a_dry_run_embeds_nothing(
 
 
 def test_the_command_tells_what_it_did(
-    db: psycopg.Connection, memoir: Callable[..., Result]
+    db: psycopg.Connection, memoir: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes(db, 3)
+    # It would end at the first vector that another connection stores at this moment.
+    monkeypatch.setenv("PGOPTIONS", "-c default_transaction_isolation=serializable")
+    db.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN RAISE serialization_failure; END'"
+    )
+    db.execute(
+        "CREATE TRIGGER refuse BEFORE UPDATE ON memoir.trace FOR EACH ROW WHEN"
+        " (current_setting('transaction_isolation') <> 'read committed') EXECUTE FUNCTION refuse()"
+    )
     done = memoir()
     assert done.stdout.splitlines()[1].startswith("3 embedded, 0 failed, ")
     assert memoir().stdout == "without a vector: 0 memories, 0 users, about 0 tokens\n"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import psycopg
 import pytest
 from click.testing import CliRunner, Result
@@ -20,7 +21,7 @@ from tests.conftest import folder_of_a_server
 from tests.rows import set_to
 
 from pgmemoir import Memoir, cli, embedders
-from pgmemoir.cli.app import App, explain_error
+from pgmemoir.cli.app import _MODULES, App, explain_error
 
 pytestmark = pytest.mark.once
 
@@ -514,13 +515,15 @@ memoir_command.main()
 
 @pytest.mark.parametrize("module", ["pgmemoir", "psycopg_binary.pq", "pgmemoir.cli.sync"])
 def test_ctrl_c_while_python_starts_is_one_line(module: str) -> None:
-    command = [sys.executable, "-c", PRESSED_EARLY, module]
+    command = [sys.executable, "-c", PRESSED_EARLY, module, "sync"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "error: stopped\n")
 
 
 def test_every_command_has_help() -> None:
-    for name in cli.main.commands:
+    names = cli.main.list_commands(click.Context(cli.main))
+    assert names == sorted(_MODULES)
+    for name in names:
         done = CliRunner().invoke(cli.main, [name, "--help"])
         assert done.exit_code == 0, name
         assert len(done.stdout.splitlines()) > 3, name

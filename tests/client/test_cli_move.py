@@ -22,7 +22,7 @@ from tests.rows import row_counts, set_to
 from pgmemoir import cli
 from pgmemoir.cli import move
 from pgmemoir.errors import BadFile
-from pgmemoir.move import read_lines
+from pgmemoir.move import Imported, read_lines
 
 pytestmark = pytest.mark.once
 
@@ -342,3 +342,9 @@ def test_a_memory_that_is_not_stored_is_told(memoir: Call, tmp_path: Path) -> No
     memoir("settings", "memory=off")
     done = memoir("import", write(tmp_path, "rows.csv", "content\ntea\n"))
     assert done.stdout.endswith("1 not stored: memory is off\n")
+
+
+def test_an_import_says_what_the_rules_here_made_the_same() -> None:
+    done = Imported(False, {"user": 1, "memory": 2, "alike": 1})
+    said = move._imported(done, "ada", False)
+    assert said.startswith("imported user ada: 2 memories; by the rules here 1 of the memories had")

@@ -304,7 +304,7 @@ def taken(conn: psycopg.Connection) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("step", "call"),
-    [("_migrate", 2), ("_wanted", 1), ("_write", 1), ("_rename", 1), ("_rename", 2)],
+    [("_migrate", 2), ("_exported", 1), ("_write", 1), ("_rename", 1), ("_rename", 2)],
 )
 def test_a_crash_at_any_step_loses_nothing(
     dsn: str, old_folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, call: int

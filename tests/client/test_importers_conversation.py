@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from itertools import pairwise
+from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
 
+from pgmemoir.importers import conversation
 from pgmemoir.importers.conversation import BadConversation, Conversation, parse
 
 
@@ -210,3 +214,36 @@ def test_a_file_that_is_not_utf8_is_told_with_its_line() -> None:
 def test_a_file_without_messages_is_an_error(text: str) -> None:
     with pytest.raises(BadConversation, match="holds no messages"):
         read(text)
+
+
+def longest(old: list[Any], new: list[Any]) -> int:
+    """The length of the longest common subsequence."""
+    row = [0] * (len(new) + 1)
+    for each in old:
+        last = row
+        row = [0]
+        for place, other in enumerate(new):
+            row.append(last[place] + 1 if each == other else max(last[place + 1], row[-1]))
+    return row[-1]
+
+
+def test_as_many_messages_as_possible_keep_their_places() -> None:
+    for seed in range(300):
+        random = Random(seed)
+        old, new = ([random.randint(0, seed % 5) for _ in range(seed % 13)] for _ in "ab")
+        pairs = sorted(conversation._same(old, new[seed % 3 :]))
+        assert all(old[row] == new[seed % 3 :][place] for row, place in pairs)
+        assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
+        assert len(pairs) == longest(old, new[seed % 3 :])
+
+
+@pytest.mark.parametrize("room", [0, conversation._BITS])
+def test_messages_that_are_said_again_and_again_are_found(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "_BITS", room)
+    number = 1000 if room else 50
+    old, new = ([f"{name} {n}" if n % 2 else "ok" for n in range(number)] for name in "ab")
+    before = process_time()
+    assert len(list(conversation._same(["a", *old], ["b", "c", *new]))) == number // 2
+    assert process_time() - before < 2

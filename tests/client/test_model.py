@@ -164,7 +164,7 @@ def test_what_is_written_meanwhile_is_filled_by_the_next_run(
     with Memoir(dsn, user="ada", embedder=embedder(api, OLD)) as client:
         client.remember("cake is sweet")
     refused = memoir("model", "switch", "openai/new")
-    assert "it lacks 1 of the memories" in refused.stderr
+    assert "it has no vector for 1 of the memories" in refused.stderr
     assert "hint: memoir model fill" in refused.stderr
     assert "1 embedded" in fill(memoir).stdout
     assert memoir("model", "switch", "openai/new").exit_code == 0

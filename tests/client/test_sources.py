@@ -105,7 +105,7 @@ def test_one_select_with_names_is_taken(query: str) -> None:
         ("SELECT id AS source_id, lo_import('/x')::text AS content FROM ticket", "lo_import"),
         ("SELECT id AS source_id, query_to_xml('x', true, true, '')::text AS content FROM ticket",
          "query_to_xml"),
-        ("SELECT memory_id AS source_id, content FROM memoir.memory", "memory itself"),
+        ("SELECT memory_id AS source_id, content FROM memoir.memory", "not the application's"),
         ("VACUUM", "SELECT is wanted"),
         ("SELECT id AS source_id, random()::text AS content FROM ticket", "rand"),
     ],

@@ -59,6 +59,11 @@ def test_an_empty_folder_gets_the_files_and_what_git_is_to_ignore(folder):
     ]
     assert "- tea is green <!-- m:" in (folder / "memory.md").read_text()
     assert (folder / ".memoir-sync/.gitignore").read_text() == "*\n"
+    # Also where the first sync was killed before it wrote that.
+    killed = folder / "killed"
+    (killed / ".memoir-sync").mkdir(parents=True)
+    module._check_folder(killed, [], Options())
+    assert (killed / ".memoir-sync/.gitignore").read_text() == "*\n"
 
 
 def test_what_nobody_else_may_read_is_not_readable_in_the_base(db, folder):

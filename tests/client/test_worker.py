@@ -56,6 +56,7 @@ from pgmemoir import server as embedded
 from pgmemoir.chat_models import OpenAIChat
 from pgmemoir.jobs import Finish, Jobs
 from pgmemoir.lanes import Pause
+from pgmemoir.paths import Source
 from pgmemoir.worker import Options, Worker
 
 pytestmark = pytest.mark.once
@@ -706,7 +707,7 @@ def test_an_open_transaction_of_one_user_keeps_no_other_user(
 def test_no_more_is_asked_than_can_be_kept_for_users_who_are_busy(
     db: psycopg.Connection, dsn: str, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgmemoir.worker._MOST_UNSAID", 1)
+    monkeypatch.setattr("pgmemoir.worker._MAX_UNREPORTED", 1)
     monkeypatch.setattr("pgmemoir.worker._BUSY_WAIT", 0.01)
     for user in ("ada", "bob"):
         wants_keywords(db, user=user)
@@ -728,11 +729,11 @@ def home(pytestconfig: pytest.Config) -> Iterator[tuple[Path, int]]:
 
 
 def test_a_worker_survives_a_crash_of_postgresql(
-    home: tuple[Path, int], api: OpenAIServer, held: threading.Event
+    home: tuple[Path, int], api: OpenAIServer, held: threading.Event, few_synonyms: Source
 ) -> None:
     dsn = embedded.start(*home)
     with psycopg.connect(dsn, autocommit=True) as conn:
-        migrations.up(conn)
+        migrations.up(conn, source=few_synonyms)
         wants_keywords(conn)
         notes(conn, 30)
     # What was done without having reached the disk is done again when the lease has ended.

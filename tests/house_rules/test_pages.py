@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -96,7 +97,8 @@ def unknown_word(command: click.Command, words: list[str]) -> str | None:
     while words:
         word, *words = words
         if isinstance(command, click.Group) and not word.startswith("-"):
-            inner = command.commands.get(word) or command.commands.get("run")  # memoir eval SET
+            named = partial(command.get_command, click.Context(command))
+            inner = named(word) or named("run")  # memoir eval SET
             return unknown_word(inner, words) if inner else word
         if not word.startswith("-") or word == "-":
             continue

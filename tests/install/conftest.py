@@ -112,6 +112,17 @@ def tree(tmp_path: Path) -> Tree:
     return made
 
 
+@pytest.fixture(scope="module")
+def older_tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """The SQL of the package as an `OLDER` build."""
+    folder = tmp_path_factory.mktemp("older")
+    made = Tree(migrations=folder / "migrations", sql=folder / "sql")
+    for path in (made.migrations, made.sql):
+        shutil.copytree(paths.installed().sql.with_name(path.name), path)
+    made.age()
+    return made
+
+
 @pytest.fixture
 def owner_db(empty_db: psycopg.Connection, empty_dsn: str) -> Iterator[psycopg.Connection]:
     """`empty_db` as a role that owns the database and has no other rights."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import psycopg
 import pytest
 from psycopg import errors
 from tests import frozen_data
-from tests.application import add_tasks, attach, fill, make_tables, memories
-from tests.install.conftest import GRANTS, NAMED_OTHERWISE
+from tests.application import DROP_TABLES, add_tasks, attach, fill, make_tables, memories
+from tests.install.conftest import GRANTS, NAMED_OTHERWISE, Tree
 from tests.rows import call
 
 from pgmemoir import migrations
@@ -31,8 +34,11 @@ def _release(tree, version: str) -> None:
     tree.write("migrations/released.txt", "".join([f"# {version}\n", *lines]))
 
 
-@pytest.fixture
-def published(extension_server, builder):
+Publish = Callable[[Tree, Callable[[Tree], object]], None]
+
+
+@contextmanager
+def _publishing(extension_server, builder) -> Iterator[Publish]:
     """Publishes two versions of a tree of SQL: as it is, and as a function leaves it."""
     control = (extension_server.files / "pgmemoir.control").read_text()
 
@@ -47,6 +53,12 @@ def published(extension_server, builder):
 
     yield publish
     extension_server.publish("pgmemoir", control, {})
+
+
+@pytest.fixture
+def published(extension_server, builder) -> Iterator[Publish]:
+    with _publishing(extension_server, builder) as publish:
+        yield publish
 
 
 def _upgrade(extension_server) -> tuple[psycopg.Connection, psycopg.Connection]:
@@ -111,47 +123,60 @@ def test_what_a_session_quotes_is_not_dropped(extension_server, published, tree)
         assert conn.execute("SHOW quote_all_identifiers").fetchone() == ("on",)
 
 
-def test_an_upgrade_of_an_older_build_keeps_what_is_remembered_and_who_may_look(
-    extension_server, frozen_extension, published, tree, catalogue
-):
-    tree.copy("migrations", "sql")
-    tree.age()
-    published(tree, lambda tree: tree.copy("sql"))
-    with (
-        psycopg.connect(extension_server.database(), autocommit=True) as old,
-        psycopg.connect(extension_server.database(frozen_extension), autocommit=True) as fresh,
-    ):
-        old.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
-        frozen_data.load(old, frozen_data.versions()[-1])
-        for conn in old, fresh:
-            conn.execute(GRANTS)
-        before = frozen_data.contents(old)
-        old.execute("ALTER EXTENSION pgmemoir UPDATE")
-        assert catalogue(old) == catalogue(fresh)
-        assert frozen_data.contents(old) == before
-        assert frozen_data.ask(old) == frozen_data.answers(frozen_data.versions()[-1])
+class BroughtUp(NamedTuple):
+    """An older build with the data of the newest release and two attached tables, updated.
+
+    Args:
+        conn: an autocommit connection to it.
+        kept: whether the rows are those of before.
+        answers: what recall says to the questions of the data.
+        told: what the update said.
+    """
+
+    conn: psycopg.Connection
+    kept: bool
+    answers: dict[str, list[str]]
+    told: list[str | None]
 
 
-def test_a_table_attached_before_follows_the_upgraded_code(extension_server, published, tree):
-    tree.copy("migrations", "sql")
-    tree.age()
-    published(tree, lambda tree: tree.copy("sql"))
+@pytest.fixture(scope="module")
+def brought_up(extension_server, builder, older_tree) -> Iterator[BroughtUp]:
     with psycopg.connect(extension_server.database(), autocommit=True) as conn:
-        conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
-        make_tables(conn)
-        attach(conn, "tasks")
-        query = "SELECT id AS source_id, title AS content FROM public.tasks"
-        call(conn, "attach_source", name="titles", kind="fact", query=query, user_id="ada")
-        add_tasks(conn, "Water the fern")
-        told: list[str | None] = []
-        conn.add_notice_handler(lambda notice: told.append(notice.message_primary))
-        conn.execute("ALTER EXTENSION pgmemoir UPDATE")
-        assert told == []
-        conn.execute("UPDATE tasks SET title = 'Water the moss'")
-        assert memories(conn) == {"Water the moss": "active"}
-        assert fill(conn, "tasks")[-1].complete
-        assert conn.execute(DEPENDENCES).fetchall() == [
-            ("read", "x"),
-            ("write", "x"),
-            ("read", "x"),
-        ]
+        with _publishing(extension_server, builder) as publish:
+            publish(older_tree, lambda tree: tree.copy("sql"))
+            conn.execute("CREATE EXTENSION pgmemoir VERSION '7.1' CASCADE")
+            frozen_data.load(conn, frozen_data.versions()[-1])
+            conn.execute(GRANTS)
+            make_tables(conn)
+            attach(conn, "tasks")
+            query = "SELECT id AS source_id, title AS content FROM public.tasks"
+            call(conn, "attach_source", name="titles", kind="fact", query=query, user_id="ada")
+            add_tasks(conn, "Water the fern")
+            before, told = frozen_data.contents(conn), []
+            conn.add_notice_handler(lambda notice: told.append(notice.message_primary))
+            conn.execute("ALTER EXTENSION pgmemoir UPDATE")
+        kept = frozen_data.contents(conn) == before
+        yield BroughtUp(conn, kept, frozen_data.ask(conn), told)
+
+
+def test_an_upgrade_of_an_older_build_keeps_what_is_remembered_and_who_may_look(
+    brought_up, extension_server, frozen_extension, catalogue
+):
+    assert brought_up.kept
+    assert brought_up.answers == frozen_data.answers(frozen_data.versions()[-1])
+    with psycopg.connect(extension_server.database(frozen_extension), autocommit=True) as fresh:
+        fresh.execute(GRANTS)
+        with brought_up.conn.transaction(force_rollback=True):
+            for name in "tasks", "titles":
+                call(brought_up.conn, "detach_source", name=name)
+            brought_up.conn.execute(DROP_TABLES)
+            assert catalogue(brought_up.conn) == catalogue(fresh)
+
+
+def test_a_table_attached_before_follows_the_upgraded_code(brought_up):
+    conn = brought_up.conn
+    assert brought_up.told == []
+    conn.execute("UPDATE tasks SET title = 'Water the moss'")
+    assert memories(conn) == {"Water the moss": "active"}
+    assert fill(conn, "tasks")[-1].complete
+    assert conn.execute(DEPENDENCES).fetchall() == [("read", "x"), ("write", "x"), ("read", "x")]

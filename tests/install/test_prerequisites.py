@@ -18,7 +18,7 @@ def _refusal(conn, tree) -> MigrationError:
 
 
 @pytest.fixture(scope="module")
-def owned(server):
+def owned(server, few_synonyms):
     """A database that was installed by its owner, who has no other rights; how he connects to it.
 
     The tablespace of the database he calls the default one: a partitioned table refuses to be told.
@@ -33,7 +33,7 @@ def owned(server):
         with psycopg.connect(**{**as_owner, "user": server.user}) as superuser:
             superuser.execute("CREATE EXTENSION vector")
         with psycopg.connect(**as_owner, options="-c default_tablespace=pg_default") as conn:
-            assert migrations.up(conn)
+            assert migrations.up(conn, source=few_synonyms)
         yield as_owner
         admin.execute("DROP DATABASE owned")
         admin.execute("DROP ROLE owner")

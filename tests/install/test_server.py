@@ -90,7 +90,7 @@ def test_a_running_server_is_used_again(home, version):
 
 def test_a_server_too_slow_to_answer_has_its_database_all_the_same(home, version, monkeypatch):
     embedded.start(home, version)
-    monkeypatch.setattr(embedded, "_answers", lambda _, database: database != embedded.DATABASE)
+    monkeypatch.setattr(embedded, "_accepts", lambda _, database: database != embedded.DATABASE)
     assert _name(embedded.start(home, version)) == "memoir"
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
 import psycopg
 import pytest
 from tests import frozen_data
-from tests.application import CALLS, add_tasks, attach, make_tables, memories
+from tests.application import CALLS, DROP_TABLES, add_tasks, attach, make_tables, memories
 from tests.databases import database
 from tests.install.conftest import GRANTS
 from tests.rows import call, remember
@@ -17,6 +21,7 @@ VERSIONS = frozen_data.versions()
 QUERY = "SELECT id AS source_id, title AS content, created_at AS changed_at FROM public.tasks"
 SOURCES = """SELECT oid, proname, proowner, proacl, proconfig, prosrc FROM pg_proc
 WHERE proname ~ '^_source_[0-9]' ORDER BY proname"""
+OWN = "SELECT to_regproc('memoir.my_tool')::text, to_regclass('memoir.my_view')::text"
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -83,15 +88,41 @@ def test_every_release_has_its_data():
     assert {*released} <= {*VERSIONS}
 
 
-def test_an_older_build_is_brought_up_to_date(empty_db, db, tree, catalogue):
-    tree.copy("migrations", "sql")
-    tree.age()
-    migrations.up(empty_db, source=tree)
-    memory_id = remember(empty_db, "Ada likes tea")
-    empty_db.execute(GRANTS)
-    db.execute(GRANTS)
-    before = frozen_data.contents(empty_db)
-    assert migrations.outdated(empty_db) == [
+class BroughtUp(NamedTuple):
+    """An older build with a memory and two attached tables, brought up to date.
+
+    Args:
+        conn: an autocommit connection to it.
+        outdated: what was not made as it is now, before.
+        kept: whether the rows are those of before.
+        told: what the upgrade said.
+    """
+
+    conn: psycopg.Connection
+    outdated: list[str]
+    kept: bool
+    told: list[str | None]
+
+
+@pytest.fixture(scope="module")
+def brought_up(server, older_tree) -> Iterator[BroughtUp]:
+    with database(server, "older") as address, psycopg.connect(**address, autocommit=True) as conn:
+        migrations.up(conn, source=older_tree)
+        remember(conn, "Ada likes tea")
+        conn.execute(GRANTS)
+        make_tables(conn)
+        for table in "tasks", "goals":
+            attach(conn, table)
+        add_tasks(conn, "Water the fern")
+        conn.execute("ALTER TABLE goals DROP priority")
+        before, outdated, told = frozen_data.contents(conn), migrations.outdated(conn), []
+        conn.add_notice_handler(lambda notice: told.append(notice.message_primary))
+        migrations.up(conn)
+        yield BroughtUp(conn, outdated, frozen_data.contents(conn) == before, told)
+
+
+def test_an_older_build_is_brought_up_to_date(brought_up, db, catalogue):
+    assert brought_up.outdated == [
         "function memoir._content_hash(text,text,text,integer,text,integer)",
         "function memoir._decay(double precision,double precision)",
         "function memoir._index_plan(text)",
@@ -99,69 +130,50 @@ def test_an_older_build_is_brought_up_to_date(empty_db, db, tree, catalogue):
         "function memoir.old(text)",
         "view memoir.aged",
     ]
-    migrations.up(empty_db)
-    assert catalogue(empty_db) == catalogue(db)
-    assert frozen_data.contents(empty_db) == before
-    assert remember(empty_db, "Ada likes tea") == memory_id
-    assert migrations.outdated(empty_db) == []
+    assert brought_up.kept
+    assert migrations.outdated(brought_up.conn) == []
+    db.execute(GRANTS)
+    with brought_up.conn.transaction(force_rollback=True) as undone:
+        assert remember(undone.connection, "Ada likes tea") == 1
+        for table in "tasks", "goals":
+            call(undone.connection, "detach_source", name=table)
+        undone.connection.execute(DROP_TABLES)
+        assert catalogue(undone.connection) == catalogue(db)
 
 
-def test_what_a_superuser_makes_for_the_owner_belongs_to_the_owner(empty_db, owner_db):
+def test_a_table_attached_before_follows_the_upgraded_code(brought_up):
+    assert brought_up.told == [
+        'source "goals" keeps the functions of an earlier version: goals has no column'
+        ' "priority" for data'
+    ]
+    brought_up.conn.execute("UPDATE tasks SET title = 'Water the moss'")
+    assert memories(brought_up.conn) == {"Water the moss": "active"}
+
+
+def test_what_a_superuser_makes_belongs_to_the_owner_but_for_an_extension(empty_db, owner_db):
     made_by = "SELECT proowner::regrole::text FROM pg_proc WHERE proname IN ('stats', 'recall')"
-    empty_db.execute("CREATE EXTENSION vector")
+    empty_db.execute("CREATE SCHEMA memoir AUTHORIZATION plain")
+    empty_db.execute("CREATE EXTENSION vector SCHEMA memoir")
     migrations.up(owner_db)
     owner_db.execute("DROP FUNCTION memoir.stats")
     migrations.up(empty_db, anew=True)
     assert owner_db.execute(made_by).fetchall() == [("plain",), ("plain",)]
-
-
-def test_what_the_application_made_in_the_schema_survives_upgrades(empty_db):
-    migrations.up(empty_db)
-    empty_db.execute("CREATE FUNCTION memoir.my_tool() RETURNS int LANGUAGE sql RETURN 1")
-    empty_db.execute("CREATE VIEW memoir.my_view AS SELECT 1 AS number")
-    for _ in range(2):
-        migrations.up(empty_db, anew=True)
-    here = "SELECT to_regproc('memoir.my_tool')::text, to_regclass('memoir.my_view')::text"
-    assert empty_db.execute(here).fetchone() == ("memoir.my_tool", "memoir.my_view")
-
-
-def test_an_extension_in_the_schema_stays_whose_it_is(empty_db, owner_db):
-    empty_db.execute("CREATE SCHEMA memoir AUTHORIZATION plain")
-    empty_db.execute("CREATE EXTENSION vector SCHEMA memoir")
-    migrations.up(owner_db)
-    migrations.up(empty_db, anew=True)
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="must be owner of function"):
         owner_db.execute("ALTER FUNCTION memoir.vector_dims(memoir.vector) STABLE")
 
 
-def test_a_table_attached_before_follows_the_upgraded_code(empty_db, tree):
-    tree.copy("migrations", "sql")
-    tree.age()
-    migrations.up(empty_db, source=tree)
-    make_tables(empty_db)
-    for table in "tasks", "goals":
-        attach(empty_db, table)
-    add_tasks(empty_db, "Water the fern")
-    empty_db.execute("ALTER TABLE goals DROP priority")
-    told = []
-    empty_db.add_notice_handler(lambda notice: told.append(notice.message_primary))
-    migrations.up(empty_db)
-    empty_db.execute("UPDATE tasks SET title = 'Water the moss'")
-    assert memories(empty_db) == {"Water the moss": "active"}
-    assert told == [
-        'source "goals" keeps the functions of an earlier version: goals has no column'
-        ' "priority" for data'
-    ]
-
-
-def test_sources_are_compiled_as_they_were_attached(db):
+def test_sources_and_what_the_application_made_are_there_after_upgrades(db):
+    db.execute("CREATE FUNCTION memoir.my_tool() RETURNS int LANGUAGE sql RETURN 1")
+    db.execute("CREATE VIEW memoir.my_view AS SELECT 1 AS number")
     make_tables(db)
     for table in CALLS:
         attach(db, table, write_retrievals=table == "cecelia_events")
     call(db, "attach_source", name="made", kind="fact", query=QUERY, user_id="ada")
     made = db.execute(SOURCES).fetchall()
-    for again in lambda: migrations.up(db, anew=True), lambda: call(db, "compile_configuration"):
+    upgrade = partial(migrations.up, db, anew=True)
+    for again in upgrade, upgrade, partial(call, db, "compile_configuration"):
         db.execute("ALTER FUNCTION memoir._source_1_read RESET search_path")
         again()
         assert db.execute(SOURCES).fetchall() == made
+        assert db.execute(OWN).fetchone() == ("memoir.my_tool", "memoir.my_view")
     assert len(made) == 12

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 import click
@@ -25,16 +26,18 @@ from click.core import ParameterSource
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .. import __version__
-from ..client import Memoir, embedded_dsn
 from ..connections import connect
 from ..errors import MemoirError, NotInstalled, advice, translate
 from .hints import in_commands
 from .output import lines
 
+if TYPE_CHECKING:
+    from ..client import Memoir
+
 FAILED = 1
 WRONG_USAGE = 2
 NOT_CONNECTED = 3
-READER_GONE = 128 + signal.SIGPIPE  # what the shell says of other programs that head ended
+READER_GONE = 128 + signal.SIGPIPE  # the shell's exit code for a program that head has ended
 INTERRUPTED = 130
 
 # SQLSTATE classes of a connection that was refused or lost: connection exception, authorization,
@@ -46,10 +49,32 @@ _LOST = re.compile(
     "(consuming input|flushing|sending .+) failed|server closed|the connection is (lost|closed)"
 )
 
-# Parameters of a connection string that are not for the screen.
+# Parameters of a connection string that must not be shown.
 _SECRET = ("password", "sslpassword", "oauth_client_secret")
 
 _BEFORE_THE_COMMAND = ("--dsn", "--data", "--user")
+
+# Which module has which commands: one command reads the modules it needs.
+_COMMANDS = {
+    "backfill": "backfill",
+    "change": "confirm edit forget reject restore supersede undo",
+    "control": "sessions settings stats",
+    "database": "migrate psql server",
+    "demo": "demo",
+    "doctor": "doctor",
+    "evaluate": "eval replay",
+    "files": "files",
+    "look": "history list show",
+    "memory": "context event explain remember search",
+    "model": "model",
+    "move": "export import",
+    "purge": "purge",
+    "source": "source",
+    "sync": "sync",
+    "upkeep": "maintain",
+    "worker": "worker",
+}
+_MODULES = {name: module for module, names in _COMMANDS.items() for name in names.split()}
 
 # psycopg also warns of lost connections; without a handler that would be printed.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -85,6 +110,8 @@ class App:
         """
         if self.dsn:
             return self.dsn
+        from ..client import embedded_dsn
+
         self.announce_server()
         return embedded_dsn(self.data_dir)
 
@@ -141,6 +168,8 @@ class App:
     @contextmanager
     def memoir(self) -> Iterator[Memoir]:
         """A client that commits every call."""
+        from ..client import Memoir
+
         with Memoir(self.address, user=self.user) as client:
             yield client
 
@@ -167,6 +196,21 @@ class Interrupted(MemoirError):
 
 class _Group(click.Group):
     """Ends with the project's exit codes, and with sentences instead of tracebacks."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        self.read_module([cmd_name])
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        for name in _MODULES:
+            self.read_module([name])
+        return super().list_commands(ctx)
+
+    def read_module(self, arguments: Sequence[str]) -> None:
+        """Read the module of the command that these arguments name first."""
+        name = next((each for each in arguments if each in _MODULES), None)
+        if name is not None:
+            import_module(f".{_MODULES[name]}", __package__)
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         arguments = list(sys.argv[1:] if args is None else args)
@@ -300,7 +344,7 @@ def _masked(text: str, arguments: Sequence[str]) -> str:
 
 
 def _secrets(arguments: Sequence[str]) -> list[str]:
-    """Passwords, and the parts in which libpq may quote one that was not escaped."""
+    """Passwords, and parts of unescaped ones that libpq may quote."""
     found: set[str] = set()
     for argument in arguments:
         for password in re.findall(r"://[^:/@]*:(.*)@", argument):
@@ -354,12 +398,12 @@ def main(context: click.Context, dsn: str | None, data: Path | None, user: str |
 
 
 def _is_given(context: click.Context, name: str) -> bool:
-    """Whether an option stands on the command line."""
+    """Whether an option was given on the command line."""
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _is_conninfo(dsn: str) -> bool:
-    """An empty one is a variable that was not set: the embedded server is not what was meant."""
+    """Whether it is a connection string; not if empty, as from a variable that was not set."""
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:

@@ -21,7 +21,7 @@ from .app import FAILED, App, Interrupted, main
 from .options import USER_OR_ALL, Number
 from .output import counted, one_line, progress_bar
 
-# The command waits by itself for a server that asks it to.
+# The command itself waits when a server asks for a pause.
 _TIMEOUT = 120.0
 
 _OPTIONS = (
@@ -80,7 +80,7 @@ def show_backlog(
     price: float | None,
     model: str | None = None,
 ) -> int:
-    """Say what has no vector of a model (default: the one in use); returns how many memories."""
+    """Print what has no vector of a model (default: the one in use); returns how many memories."""
     waiting = backlog(conn, user, model)
     click.echo(
         f"without a vector: {counted(waiting.memories, 'memory')}, "

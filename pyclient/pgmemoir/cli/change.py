@@ -12,7 +12,7 @@ from ..memories import Changed, Undone
 from .app import App, main
 from .memory import outcome
 from .options import AS_JSON, DRY_RUN, ID, IDS, REASON, parse_data, read_text
-from .output import answer, table
+from .output import print_found, table
 
 
 @main.command()
@@ -46,7 +46,7 @@ def edit(
     with app.memoir() as memory:
         action = memory.update(memory_id, reason=reason, **changes)
     done = {"action": action, "memory_id": memory_id}
-    answer(done, as_json, lambda _: f"{action} memory {memory_id}")
+    print_found(done, as_json, lambda _: f"{action} memory {memory_id}")
 
 
 @main.command()
@@ -60,7 +60,7 @@ def supersede(app: App, memory_id: int, by_id: int, reason: str | None, as_json:
     with app.memoir() as memory:
         memory.supersede(memory_id, by_id, reason=reason)
     done = {"memory_id": memory_id, "by_id": by_id}
-    answer(done, as_json, lambda _: f"memory {by_id} takes the place of memory {memory_id}")
+    print_found(done, as_json, lambda _: f"memory {by_id} takes the place of memory {memory_id}")
 
 
 @main.command()
@@ -78,7 +78,7 @@ def forget(
     """
     with app.memoir() as memory:
         rows = memory.forget(*memory_ids, reason=reason, dry_run=dry_run)
-    answer(rows, as_json, partial(changed_table, dry_run=dry_run))
+    print_found(rows, as_json, partial(changed_table, dry_run=dry_run))
 
 
 @main.command()
@@ -93,7 +93,7 @@ def restore(
     """Bring back forgotten or archived memories, all of them or none."""
     with app.memoir() as memory:
         rows = memory.restore(*memory_ids, reason=reason, dry_run=dry_run)
-    answer(rows, as_json, partial(changed_table, dry_run=dry_run))
+    print_found(rows, as_json, partial(changed_table, dry_run=dry_run))
 
 
 @main.command()
@@ -116,7 +116,7 @@ def undo(app: App, memory_id: int | None, run_id: int | None, as_json: bool) -> 
         raise click.UsageError("give the ID of a memory, or --run with the id of a run")
     with app.memoir() as memory:
         rows = memory.undo(cast(int, memory_id)) if run_id is None else memory.undo_run(run_id)
-    answer(rows, as_json, undone_table)
+    print_found(rows, as_json, undone_table)
 
 
 @main.command()
@@ -130,7 +130,7 @@ def confirm(app: App, memory_ids: tuple[int, ...], as_json: bool) -> None:
     """
     with app.memoir() as memory:
         rows = memory.confirm(*memory_ids)
-    answer(rows, as_json, lambda rows: "\n".join(map(outcome, rows)))
+    print_found(rows, as_json, lambda rows: "\n".join(map(outcome, rows)))
 
 
 @main.command()
@@ -143,7 +143,9 @@ def reject(app: App, memory_ids: tuple[int, ...], reason: str | None, as_json: b
     with app.memoir() as memory:
         memory.reject(*memory_ids, reason=reason)
     done = [{"memory_id": each} for each in memory_ids]
-    answer(done, as_json, lambda _: "\n".join(f"rejected memory {each}" for each in memory_ids))
+    print_found(
+        done, as_json, lambda _: "\n".join(f"rejected memory {each}" for each in memory_ids)
+    )
 
 
 def undone_table(rows: Sequence[Undone]) -> str:

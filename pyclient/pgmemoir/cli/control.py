@@ -10,11 +10,11 @@ import click
 from ..sessions import ListedSession
 from .app import App, main
 from .options import AFTER, AS_JSON, LIMIT
-from .output import answer, answer_page, minute, table
+from .output import minute, print_found, print_page, table
 
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
-# Of the numbers of a memory those between 0 and 1 that are a part of a whole.
+# Statistics between 0 and 1 that are shares of a whole.
 _SHARES = {"with_embedding", "with_keywords", "token_utilisation", "hit_rate", "used_share"}
 
 
@@ -25,7 +25,7 @@ def stats(app: App, as_json: bool) -> None:
     """Show statistics of a user's memory."""
     with app.memoir() as memory:
         found = memory.stats()
-    answer(found, as_json, stats_table)
+    print_found(found, as_json, stats_table)
 
 
 @main.command()
@@ -44,7 +44,7 @@ def settings(app: App, changes: tuple[str, ...], as_json: bool) -> None:
     given = dict(map(_switch, changes))
     with app.memoir() as memory:
         found = memory.set_settings(**given) if given else memory.settings()
-    answer(found, as_json, settings_table)
+    print_found(found, as_json, settings_table)
 
 
 @main.command()
@@ -57,7 +57,7 @@ def sessions(app: App, only_open: bool, limit: int, after: str | None, as_json: 
     """List sessions, the latest begun first."""
     with app.memoir() as memory:
         ask = partial(memory.sessions, is_open=only_open or None)
-        answer_page(ask, limit, after, as_json, session_table, "no sessions")
+        print_page(ask, limit, after, as_json, session_table, "no sessions")
 
 
 def stats_table(found: dict[str, Any]) -> str:
@@ -102,7 +102,7 @@ def _switch(text: str) -> tuple[str, bool]:
 
 
 def _told(value: Any) -> str:
-    """A number, or an object or a list of them, for people; a dash if there is none."""
+    """A number, or an object or list of numbers, as text; a dash if there is none."""
     if isinstance(value, list):
         return ", ".join(map(_told, value)) or "-"
     if isinstance(value, dict):

@@ -76,7 +76,7 @@ def down(app: App, target: int, yes: bool) -> None:
 def status(app: App) -> None:
     """List the migrations and whether they are applied."""
     with connect(app.bare_address) as conn:
-        rows, road = migrations.status(conn), ledger.road(conn)
+        rows, method = migrations.status(conn), ledger.installed_by(conn)
         outdated = migrations.outdated(conn)
     cells = [["name", "state", "applied", "by", "ms"]]
     for row in rows:
@@ -85,8 +85,8 @@ def status(app: App) -> None:
     click.echo(table(cells, flexible=0, right={4}))
     for item in outdated:
         click.echo(f"to be dropped: {item}")
-    if road:
-        click.echo(f"installed by: {road}")
+    if method:
+        click.echo(f"installed by: {method}")
 
 
 def _up(app: App, target: int | None, dry_run: bool, verbose: bool, anew: bool) -> None:
@@ -164,7 +164,9 @@ def _search_path(dsn: str) -> str:
 
 
 def _check_taken(dsn: str, wanted: dict[str, str]) -> None:
-    """A pooler refuses such options or drops them, and psql would be another user's."""
+    """Check that the server took the options: a pooler may drop them, and psql would act for
+    another user.
+    """
     told: str | None = None
     try:
         with connect(dsn) as conn, conn.cursor(row_factory=tuple_row) as cur:
@@ -181,7 +183,7 @@ def _check_taken(dsn: str, wanted: dict[str, str]) -> None:
 
 
 def _option(name: str, value: str) -> str:
-    """A setting as libpq's ``options`` wants it: blanks and backslashes escaped."""
+    """A setting for libpq's ``options``, with blanks and backslashes escaped."""
     escaped = re.sub(r"[\\\s]", r"\\\g<0>", value)
     return f"-c {name}={escaped}"
 

@@ -15,7 +15,7 @@ from ..client import Memoir
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App, main
 from .options import AS_JSON, TIME, USER
-from .output import answer, counted, print_json, progress_bar, table
+from .output import counted, print_found, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 
@@ -92,7 +92,7 @@ def run(
     budgets = budgets or (_PLOT_BUDGETS if png else (800,))
     with app.memoir() as memory:
         done = memory.evaluate(gold_set, modes, budgets, k)
-    answer(done, as_json, evaluation_table)
+    print_found(done, as_json, evaluation_table)
     if png:
         plot.evidence(done, png)
         click.echo(f"plot: {png}", err=True)

@@ -14,7 +14,7 @@ from ..calls import Detail
 from ..memories import Listed, Revision
 from .app import App, main
 from .options import AFTER, AS_JSON, DATA, ID, LIMIT, TIME, parse_data
-from .output import answer, answer_page, fit, lines, minute, one_line, table
+from .output import fit, lines, minute, one_line, print_found, print_page, table
 
 # Columns for what was before a change, and the values of it that are not shown there.
 _LONGEST_BEFORE = 32
@@ -64,7 +64,7 @@ def list_command(
             data=data,
             **filters,
         )
-        answer_page(ask, limit, after, as_json, listed_table, "no such memories")
+        print_page(ask, limit, after, as_json, listed_table, "no such memories")
 
 
 @main.command()
@@ -75,7 +75,7 @@ def show(app: App, memory_id: int, as_json: bool) -> None:
     """Show one memory in full."""
     with app.memoir() as memory:
         found = memory.memory_detail(memory_id)
-    answer(found, as_json, detail_text)
+    print_found(found, as_json, detail_text)
 
 
 @main.command()
@@ -86,7 +86,7 @@ def history(app: App, memory_id: int, as_json: bool) -> None:
     """Show what happened to a memory, oldest first."""
     with app.memoir() as memory:
         rows = memory.history(memory_id)
-    answer(rows, as_json, history_table)
+    print_found(rows, as_json, history_table)
 
 
 def listed_table(rows: Sequence[Listed]) -> str:

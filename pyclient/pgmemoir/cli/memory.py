@@ -14,7 +14,7 @@ import click
 from ..calls import Explained, Found, Remembered, score_parts
 from .app import App, main
 from .options import AS_JSON, DATA, TIME, Number, parse_data, parse_object, read_text
-from .output import answer, counted, fit, plain, print_json, table
+from .output import counted, fit, plain, print_found, print_json, table
 
 _LONGEST_BECAUSE = 32
 
@@ -89,7 +89,7 @@ def remember(
     content = read_text(text)
     with app.memoir() as memory:
         done = memory.remember(content, kind, **fields)
-    answer(done, as_json, outcome)
+    print_found(done, as_json, outcome)
 
 
 @main.command()
@@ -135,7 +135,7 @@ def explain(app: App, /, query: str, as_json: bool, **asked: Any) -> None:
     with app.memoir() as memory:
         rows = memory.explain(question, **asked)
         parts = memory._run(score_parts(asked["mode"]))
-    answer(rows, as_json, lambda rows: explain_table(rows, parts), "no memories yet")
+    print_found(rows, as_json, lambda rows: explain_table(rows, parts), "no memories yet")
 
 
 @main.command()
@@ -196,7 +196,7 @@ def search(
     if below:
         best = math.floor(below[0].relevance * 100) / 100
         said = f"nothing found with relevance {minimum:g}, but with {best}: pass --minimum {best}"
-    answer(rows, as_json, found_table, said)
+    print_found(rows, as_json, found_table, said)
 
 
 @main.command()

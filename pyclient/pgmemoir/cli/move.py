@@ -161,7 +161,13 @@ def _import_user(
 def _imported(done: Imported, user: str, dry_run: bool) -> str:
     if done.known:
         return f"this file was imported for user {user} before: nothing is changed"
-    return f"{'would import' if dry_run else 'imported'} user {user}: {_told(done.records)}"
+    alike = done.records.get("alike")
+    return f"{'would import' if dry_run else 'imported'} user {user}: {_told(done.records)}" + (
+        f"; by the rules here {alike:,} of the memories had the text or the subject of another, "
+        "and memoir history tells what became of them"
+        if alike
+        else ""
+    )
 
 
 def _import_conversation(app: App, data: bytes, name: str, file: str, dry_run: bool) -> None:
@@ -243,13 +249,13 @@ def _of_line(error: MemoirError, lines: list[int]) -> MemoirError:
 
 
 def _told(records: dict[str, int]) -> str:
-    """How many of each sort, the memories first."""
+    """The counts of each sort as text, memories first."""
     counts = sorted(records.items(), key=lambda each: (each[0] != "memory", each[0]))
     return (
         ", ".join(
             counted(count, "gold question" if record == "gold" else record.replace("_", " "))
             for record, count in counts
-            if record != "user"
+            if record not in ("user", "alike")
         )
         or "no memories"
     )
@@ -280,7 +286,7 @@ def _refuse(format: str, **given: object) -> None:
 
 
 def _whole(source: BinaryIO, file: str) -> bytes:
-    """All of a file. A small one can unpack to more than any machine has."""
+    """All of a file, within a limit: a small one can unpack to more memory than there is."""
     pieces = list(islice(iter(partial(source.read, _PIECE), b""), _PIECES + 1))
     if len(pieces) > _PIECES:
         raise BadFile(
@@ -296,7 +302,7 @@ def _output(path: Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    is_place = path.exists() and not path.is_file()  # what goes in cannot be replaced
+    is_place = path.exists() and not path.is_file()  # a pipe or device cannot be replaced
     with path.open("wb") if is_place else replacing(path) as file:
         if path.suffix != ".gz":
             yield file

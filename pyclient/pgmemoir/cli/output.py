@@ -44,7 +44,7 @@ def print_json(value: Any) -> None:
     said = [as_object(item) for item in value] if isinstance(value, list) else as_object(value)
     try:
         text = json.dumps(said, ensure_ascii=False, indent=2, default=_plain)
-    except RecursionError:  # indenting is done in Python, which goes less deep than what it reads
+    except RecursionError:  # Python indents less deep a nesting than it reads
         text = json.dumps(said, ensure_ascii=False, default=_plain)
     is_known = _knows(sys.stdout.encoding, text)
     click.echo(
@@ -76,40 +76,40 @@ def as_object(item: Any) -> dict[str, Any]:
 
 
 def _plain(item: Any) -> Any:
-    """What JSON knows instead of a time or a dataclass. asdict copies data, 300 levels at most."""
+    """A time or a dataclass as JSON. Not by asdict, which copies data only 300 levels deep."""
     if isinstance(item, datetime):
         return item.isoformat()
     return {field.name: getattr(item, field.name) for field in fields(item)}
 
 
-def answer(found: T, as_json: bool, told: Callable[[T], str], nothing: str = "") -> None:
-    """Print what a command has found, as JSON or in words.
+def print_found(found: T, as_json: bool, as_text: Callable[[T], str], empty: str = "") -> None:
+    """Print what a command has found, as JSON or as text.
 
     Args:
-        told: puts it into words.
-        nothing: the words where it is empty.
+        as_text: makes text of what was found.
+        empty: the text if that is nothing.
     """
     if as_json:
         print_json(found)
     else:
-        click.echo(told(found) if found else nothing)
+        click.echo(as_text(found) if found else empty)
 
 
-def answer_page(
+def print_page(
     ask: Callable[..., list[Any]],
     limit: int,
     after: str | None,
     as_json: bool,
-    told: Callable[[list[Any]], str],
-    nothing: str,
+    as_text: Callable[[list[Any]], str],
+    empty: str,
 ) -> None:
-    """As `answer`, of a page of a list; in words also whether it is the last one.
+    """As `print_found`, for a page of a list; as text, also say whether more follow.
 
     Args:
-        ask: the call that gives a page, with its filters, but page_size and after.
+        ask: the call that gives a page, with its filters, without page_size and after.
     """
     rows = ask(page_size=limit, after=after)
-    answer(rows, as_json, told, nothing)
+    print_found(rows, as_json, as_text, empty)
     if not as_json and len(rows) == limit and ask(page_size=1, after=rows[-1].next):
         click.echo(f"{limit} listed; continue with --after {rows[-1].next}")
 

@@ -15,7 +15,7 @@ from .app import FAILED, App, explain_error, main
 from .options import AS_JSON, DRY_RUN, USER
 from .output import as_object, lines, one_line, plain, print_json, table
 
-# More rows than this nobody reads.
+# Rows shown at most.
 _LONGEST_LIST = 40
 
 

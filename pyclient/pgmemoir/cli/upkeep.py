@@ -53,7 +53,7 @@ def maintain(app: App, dry_run: bool, as_json: bool) -> None:
 
 
 def index_loaded(app: App, added: int) -> None:
-    """Index the user of this call when many memories were stored; silent when there is no need."""
+    """Build the user's indexes after many memories were stored; silent if there is no need."""
     if added < COUNT_FROM:
         return
     try:
@@ -71,8 +71,7 @@ def index_loaded(app: App, added: int) -> None:
 def _stoppable() -> Iterator[None]:
     """Ctrl-C and SIGTERM cancel what the server does, and half an index is dropped.
 
-    A program that a shell started in the background ignores Ctrl-C, and so does this one there;
-    SIGTERM is what stops it then, as it is for who supervises it.
+    In the background of a shell it ignores Ctrl-C, as programs do there; SIGTERM stops it.
     """
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -85,7 +85,7 @@ def worker(
         serves.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # nohup ignores SIGHUP, which else says that the terminal was closed.
+        # SIGHUP says that the terminal was closed; nohup has it ignored.
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, stop)
     done = serves.run(once)
