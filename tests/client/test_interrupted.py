@@ -175,7 +175,7 @@ def test_a_connection_left_in_a_pipeline_is_replaced(dsn: str) -> None:
 def forked(work: Callable[[], bool]) -> int:
     """The exit code of a forked process: 0 if the work is done as it should."""
     if not (child := os.fork()):
-        signal.alarm(60)
+        signal.alarm(30)
         done = False
         try:
             done = work()
@@ -193,8 +193,9 @@ def test_a_forked_process_leaves_connection_and_lock_to_its_parent(dsn: str) -> 
         memory.remember("I use Vim.")
         own = memory._connection()
         another_thread.submit(memory._lock.acquire).result()
-        assert forked(found) == 0
+        ended = forked(found)
         another_thread.submit(memory._lock.release).result()
+        assert ended == 0
         assert "Vim" in memory.context("Vim")
         assert memory._conn is own
 
