@@ -151,7 +151,7 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-p'
+       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-[apu]'
              '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
@@ -160,13 +160,22 @@ FROM (VALUES
      NULL, 'PEM and PGP blocks, also where the end is missing'),
     ('url_password', 'password', '://[^ \t\r\n:/@"''<>]*:', '[^ \t\r\n/"''<>]+(?=@)', NULL,
      'postgres://user:password@host'),
-    ('login', 'password', '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:'
-     '|(?<![A-Za-z0-9_])(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}[ \t]+-p'
-     '|sshpass[ \t]+-p[ \t]?)["'']?'
+    -- Only a program that fetches pages has a word for a password there, as docker run -u has a
+    -- group, and rsync -u and git push -u have a path.
+    ('login', 'password',
+     '(?<![A-Za-z0-9-])(?:-u|--user)[ =]["'']?[0-9]*[^\W0-9][\w.@-]*:'
+     '(?=[^ \t\r\n"''/]*[^a-z \t\r\n"''/_.-])'
+     '|(?<![A-Za-z0-9_])(?:(?:curl|wget|https?|xh)'
+     '(?:[ \t]+(?!-u|--user)[^ \t\r\n|;&]+){0,12}[ \t]+(?:-u|--user)[ =]?["'']?'
+     '[0-9]*[^\W0-9][\w.@-]*:'
+     '|(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}[ \t]+-p'
+     '|sshpass[ \t]+-p[ \t]?|redis-cli(?:[ \t]+(?!-a)[^ \t\r\n|;&]+){0,8}[ \t]+-a[ \t]+'
+     '|(?:docker|podman|helm|az)[ \t]+(?:registry[ \t]+)?login(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}'
+     '[ \t]+-p[ \t]+)["'']?)'
      '|(?<![^ \t\r\n"''\x01])(?![0-9A-Fa-f:]+(?:[ \t\r\n"'',;)]|$))[A-Za-z0-9_.*-]+:'
      '(?:[0-9]{2,5}|\*):[A-Za-z_*][A-Za-z0-9_*-]*:[A-Za-z_*][A-Za-z0-9_.*@-]*:',
      '[^ \t\r\n"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; '
-     'mysql -p; lines of .pgpass'),
+     'mysql -p, docker login -p, redis-cli -a; lines of .pgpass'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
      '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
@@ -198,8 +207,8 @@ FROM (VALUES
      'api_key, AccountKey, aws_secret_access_key, Ocp-Apim-Subscription-Key'),
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
-     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user)_pass|pwd',
-     'password, DB_PASSWD, SMTP_PASS'),
+     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user|ssh|become|sudo|ftp)_pass|pwd',
+     'password, DB_PASSWD, SMTP_PASS, ansible_ssh_pass'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),
@@ -215,12 +224,22 @@ SELECT 'name_password_european', 'password', 'name',
        'Passwort, mot de passe, contraseña, senha'
 FROM redaction_rule AS o WHERE o.name = 'name_password';
 
+-- variable: set without a sign between, if the value has a digit.
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
-SELECT 'authorization_header', 'authorization',
-       '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+', '[A-Za-z0-9._~+/-]{8,}=*', 'header',
-       o.sign || '(?:[Bb]earer|BEARER|[Bb]asic)[ \t]'::text,
-       'HTTP: Authorization: Bearer ..., Basic ...'
-FROM redaction_rule AS o WHERE o.name = 'name_password';
+SELECT r.name, r.kind, r.context, r.pattern, r.proof,
+       o.sign || '(?:[Bb]earer|BEARER|[Bb]asic|ENV|setx|set[ \t]+-[A-Za-z]+)[ \t]'::text,
+       r.description
+FROM redaction_rule AS o, (VALUES
+    ('authorization_header', 'authorization',
+     '(?<![A-Za-z0-9_])(?:[Bb]earer|BEARER|[Bb]asic)[ \t]+', '[A-Za-z0-9._~+/-]{8,}=*', 'header',
+     'HTTP: Authorization: Bearer ..., Basic ...'),
+    ('variable', 'secret',
+     '(?<![A-Za-z0-9_])(?:ENV|setx|set[ \t]+-[A-Za-z]+)[ \t]+[A-Z0-9_]*'
+     '(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)[ \t]+["'']?',
+     '(?=[^ \t\r\n"''0-9]*[0-9])[^ \t\r\n"'']{6,}', 'value',
+     'ENV API_KEY ... of a Dockerfile, setx, set -x')
+) AS r (name, kind, context, pattern, proof, description)
+WHERE o.name = 'name_password';
 
 -- What stands between the name and the value in a sentence or a prompt.
 INSERT INTO redaction_rule (name, kind, any_case, context, pattern, proof, sign, description)

@@ -234,7 +234,7 @@ def _install(host: str, port: int, user: str, dbname: str, **_: object) -> None:
 @pytest.fixture(scope="session")
 def few_synonyms(tmp_path_factory: pytest.TempPathFactory) -> Source:
     """The SQL of the package with a few of its synonyms. Where a test needs an installation of its
-    own and no synonyms, they would take a third of its time.
+    own and no synonyms, they would take a quarter of its time.
     """
     package = paths.installed()
     few = tmp_path_factory.mktemp("few") / "migrations"

@@ -9,6 +9,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Before any module of ours: of threads that read different ones, two could wait for each other in
+# the circle of psycopg's modules, and one of them then fails.
+import psycopg  # noqa: F401
+
 if TYPE_CHECKING:
     from .cache import CacheInfo
     from .calls import Detail, Explained, Found, Maintained, NewMemory, Recall, Remembered

@@ -197,6 +197,14 @@ SECRETS = {
     "token=12345678": "token=[redacted:token]",
     "-H 'authorization: abc123def'": "-H 'authorization: [redacted:authorization]'",
     "curl -u bob:hunter2 https://x.org": "curl -u bob:[redacted:password] https://x.org",
+    "curl -X PUT -ubob:swordfish x.org": "curl -X PUT -ubob:[redacted:password] x.org",
+    "docker login -u bob -p hunter2 x": "docker login -u bob -p [redacted:password] x",
+    "redis-cli -h cache -a hunter2 ping": "redis-cli -h cache -a [redacted:password] ping",
+    "ansible_ssh_pass: hunter2": "ansible_ssh_pass: [redacted:password]",
+    "ENV API_TOKEN hunter22": "ENV API_TOKEN [redacted:secret]",
+    "set -x DB_PASSWORD 'hunter22'; setx API_KEY hunter22": (
+        "set -x DB_PASSWORD '[redacted:secret]'; setx API_KEY [redacted:secret]"
+    ),
     "postgres://bob:hunter2@db:5432/x": "postgres://bob:[redacted:password]@db:5432/x",
     "redis://:p@ss@localhost": "redis://:[redacted:password]@localhost",
     "SMTP_PASS=hunter2 DB_PASS: 'x y z w'": (
@@ -342,6 +350,8 @@ KEPT = [
     "Ada has basic JavaScript knowledge; Basic PostgreSQL, basic OAuth2.0, Basic HTML5/CSS3",
     "Bearer AuthenticationScheme",
     "docker run -u 1000:1000 postgres, docker exec --user 1001:1001 db sh",
+    "docker run -u node:node web, rsync -u backup:files/ ., git push -u origin:main",
+    "ENV TOKEN_LIMIT 409600, ENV KEY_FILE /keys/a1.pem, set -x TOKEN_COUNT 12000, ls -a docs",
     "max_token=4096, the context token is 128000",
     "最大token是4096，上下文 token 为 128000，令牌是32000个",
     "const token = await getToken()",

