@@ -151,7 +151,7 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
-       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-[apu]'
+       ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-[pu]|redis-cli'
              '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}'], r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
