@@ -152,7 +152,12 @@ FROM (VALUES
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
        ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-[pu]|redis-cli'
-             '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}'], r.description
+             '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}']
+           -- The rule itself takes 200 µs of a text with a telephone number.
+           || CASE r.name WHEN 'login' THEN ARRAY[
+                  '-u(?:ser)?[ =]?["'']?[\w.@-]*:|mysql|mariadb|sshpass|redis-cli|login'
+                  '|:(?:[0-9]{2,5}|\*):[A-Za-z_*]'] END,
+       r.description
 FROM (VALUES
     ('private_key', 'private_key', '',
      '-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-{1,4}[^-])*-----END [A-Z0-9 ]*'
