@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from .forks import mind_forks
 from .vectors import HalfVector
 
 
@@ -37,6 +38,11 @@ class QueryCache:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._begin_anew()
+        mind_forks(self)
+
+    def _begin_anew(self) -> None:
+        """Empty; a thread that is not in a forked process may have been changing it."""
         self._vectors: OrderedDict[str, HalfVector] = OrderedDict()
         self._lock = threading.Lock()
         self._hits = 0

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar, Unpack, cast
 from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import PipelineStatus, TransactionStatus
 
 from . import calls_replica
@@ -29,6 +30,7 @@ from .calls import (
 )
 from .cursors import AsyncCursor, Pipelined, is_free
 from .errors import MemoirError, translate
+from .forks import mind_forks
 from .memories import Filters, Listed
 from .recalling import Recalling
 from .statements import answer, send
@@ -81,7 +83,7 @@ class Memoir(Recalling):
     Every method raises the classes of `errors` for what the database refuses, and psycopg's own
     errors for the rest (such as a connection lost during the call). If the server has closed the
     client's own connection between calls, it is opened again. Threads may share a client, or a
-    connection with a client each; they take turns.
+    connection with a client each; they take turns. A forked process opens a connection of its own.
 
     A call may be interrupted, by Ctrl-C or as a cancelled task: nothing of it is half done. If it
     sent several statements at once (as a role that is shown one user, or for gold sets and
@@ -99,10 +101,15 @@ class Memoir(Recalling):
         self._dsn, given = _dsn_or_given(conn_or_dsn, psycopg.Connection)
         self._own = given is None
         self._conn = given
-        self._process = os.getpid()
         self._lock = _lock_of(given)
         self._names_user: bool | None = None
         super().__init__(user, embedder, lambda: _keeps_writes(given))
+        if self._own:
+            mind_forks(self)
+
+    def _begin_anew(self) -> None:
+        """In a forked process; the connection is that of the process it comes from."""
+        self._conn, self._lock = None, threading.RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -114,8 +121,7 @@ class Memoir(Recalling):
         """Close the connection, if it is the client's own; a later call opens another."""
         with self._lock:
             if self._own and self._conn is not None:
-                if self._process == os.getpid():  # else it is of the process this one comes from
-                    self._conn.close()
+                self._conn.close()
                 self._conn = None
 
     def memories(self, **filters: Unpack[Filters]) -> Iterator[Listed]:
@@ -176,7 +182,7 @@ class Memoir(Recalling):
 
     def _connection(self) -> psycopg.Connection[Any]:
         """The connection; an own one is opened when there is none that takes a statement."""
-        if self._conn is None or (self._own and not self._is_usable(self._conn)):
+        if self._conn is None or (self._own and not is_free(self._conn)):
             self.close()
             conn = psycopg.connect(
                 resolve_dsn(self._dsn),
@@ -190,12 +196,7 @@ class Memoir(Recalling):
                 conn.close()
                 raise
             self._conn = conn
-            self._process = os.getpid()
         return self._conn
-
-    def _is_usable(self, conn: psycopg.Connection[Any]) -> bool:
-        """Whether an own connection takes a statement, and was not inherited by a fork."""
-        return self._process == os.getpid() and is_free(conn)
 
 
 class AsyncMemoir(Recalling):
@@ -220,6 +221,12 @@ class AsyncMemoir(Recalling):
         self._turns = _turns_of(given)
         self._names_user: bool | None = None
         super().__init__(user, embedder, lambda: _keeps_writes(given))
+        if self._own:
+            mind_forks(self)
+
+    def _begin_anew(self) -> None:
+        """See `Memoir._begin_anew`."""
+        self._conn, self._turns = None, _Turns()
 
     async def __aenter__(self) -> Self:
         return self
@@ -320,7 +327,17 @@ def _turns_of(given: psycopg.AsyncConnection[Any] | None) -> _Turns:
 
 def resolve_dsn(dsn: str | None) -> str:
     """The given one, else ``MEMOIR_DSN``, else the embedded server of the data directory."""
-    return dsn or os.environ.get("MEMOIR_DSN") or embedded_dsn()
+    dsn = dsn or os.environ.get("MEMOIR_DSN")
+    if not dsn:
+        return embedded_dsn()
+    try:
+        conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:  # its text quotes the string, with a password
+        raise MemoirError(
+            "that is no connection string of PostgreSQL",
+            hint="One is postgresql://user@host:5432/database; SQLAlchemy's +psycopg is not in it.",
+        ) from None
+    return dsn
 
 
 def embedded_dsn(data_dir: Path | None = None) -> str:

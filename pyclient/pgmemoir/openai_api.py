@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from contextvars import copy_context
 from email.utils import mktime_tz, parsedate_tz
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from .forks import mind_forks
 
 if TYPE_CHECKING:
     from openai import APIStatusError, OpenAI, OpenAIError
@@ -116,8 +119,12 @@ class Api:
         self._api_key = (api_key or os.environ.get("OPENAI_API_KEY", "")).strip()
         self._timeout = timeout
         self._retries = retries
+        self._begin_anew()
+        mind_forks(self)
+
+    def _begin_anew(self) -> None:
+        """Without a connection; a forked process must not read answers of the one it is from."""
         self._client: OpenAI | None = None
-        self._process = os.getpid()
         self._lock = threading.Lock()
 
     def ask(self, request: Callable[[OpenAI], T]) -> T:
@@ -180,8 +187,7 @@ class Api:
         import openai
 
         with self._lock:
-            # A forked process must not read the answers of the one it comes from.
-            if self._client is None or self._process != os.getpid():
+            if self._client is None:
                 if not self._api_key:
                     raise ApiFailure(
                         "OPENAI_API_KEY is not set; for a server without keys, set it to none",
@@ -197,7 +203,6 @@ class Api:
                 except Exception as error:  # of httpx, of a proxy's package, of the certificates
                     reason = f"OPENAI_BASE_URL, a proxy or SSL_CERT_FILE: {type(error).__name__}"
                     raise ApiFailure(reason, "settings") from None
-                self._process = os.getpid()
             return self._client
 
 
@@ -219,11 +224,27 @@ def _failure(error: OpenAIError) -> ApiFailure:
         if cause in _SETTINGS:
             return ApiFailure(_SETTINGS[cause], "settings")
         if cause in _NOT_REACHED:
-            return ApiFailure("no connection", "server", passes=not is_late)
+            return _not_reached(error, is_late)
         if is_late:
             return ApiFailure("no answer in time")
         return _ConnectionLost("connection lost", passes=True)
     return ApiFailure(type(error).__name__)
+
+
+def _not_reached(error: Exception, is_late: bool) -> ApiFailure:
+    """With the reason of this machine, which names no more than a host."""
+    reason: BaseException | None = error
+    while reason is not None and not isinstance(reason, OSError):
+        reason = reason.__cause__ or reason.__context__
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        said = f"the server's certificate is not trusted: {reason.verify_message.rstrip('.')}"
+        return ApiFailure(f"{said} (SSL_CERT_FILE names what is trusted)", "settings")
+    said = "no connection"
+    if isinstance(reason, ssl.SSLError) and reason.reason:
+        said += f": TLS, {reason.reason.replace('_', ' ').lower()}"  # of https:// where http is
+    elif reason is not None and reason.strerror:
+        said += f": {reason.strerror.lower()}"
+    return ApiFailure(said, "server", passes=not is_late)
 
 
 def _refusal(error: APIStatusError) -> ApiFailure:

@@ -163,6 +163,8 @@ class Worker:
             self._release()
             self._conn.close()
             self._say("stop", done=self._summary.done, failed=self._summary.failed)
+            self._woken.close()
+            self._waker.close()
         return self._summary
 
     def _work(self, once: bool) -> None:
@@ -408,7 +410,7 @@ class Worker:
         return any(descriptor in found for descriptor in descriptors)
 
     def _wake(self) -> None:
-        with suppress(BlockingIOError):  # a full pipe wakes it already
+        with suppress(OSError):  # a full pipe wakes it already, and after the end nothing has to
             self._waker.send(b".")
 
     def _reconnect(self, error: psycopg.Error, once: bool) -> bool:

@@ -238,8 +238,11 @@ BEGIN
                   OR m.status IN ('active', 'superseded')
                      AND m.valid_from <= given.valid_from + interval '1 millisecond'
                      AND (given.valid_from < m.valid_until) IS NOT FALSE)
-           -- A batch may have a thousand of one moment; 20 are compared.
-           ORDER BY m.valid_from DESC LIMIT 20) AS m
+           -- A batch may have a thousand of one moment, and an agent may propose as many: the same
+           -- text is found among all of them, the same words among 20.
+           ORDER BY m.content_hash = given.content_hash DESC, m.status = 'pending',
+                    m.valid_from DESC
+           LIMIT 20) AS m
      -- The session is part of the hash, so the same words said in another session are compared
      -- too.
      WHERE m.content_hash = given.content_hash

@@ -78,7 +78,9 @@ BEGIN
 END $$;
 
 -- What is left to embed of these memories: their ids and the hashes of their texts, in parallel,
--- and each text once, in the order in which its hash first appears; NULL texts: nothing is left.
+-- and each text once, in the order in which its hash first appears; NULL texts: nothing is left. No
+-- model reads a million characters. A row holds a gigabyte at most: 50 texts of 25 MB, which an
+-- agent can write, would stop every worker again and again.
 CREATE OR REPLACE FUNCTION _texts_of(
     user_id text, model smallint, memory_ids bigint[], OUT payload jsonb, OUT texts text[])
     LANGUAGE plpgsql STABLE
@@ -103,7 +105,8 @@ BEGIN
                'model', _texts_of.model,
                'memory_ids', coalesce(jsonb_agg(w.memory_id::text ORDER BY w.memory_id), '[]'),
                'hashes', coalesce(jsonb_agg(w.hash::text ORDER BY w.memory_id), '[]')),
-           (SELECT array_agg(d.content ORDER BY d.memory_id) FROM distinct_text AS d)
+           (SELECT array_agg(left(d.content, 1000000) ORDER BY d.memory_id)
+            FROM distinct_text AS d)
     INTO payload, texts
     FROM wanted AS w;
 END $$;

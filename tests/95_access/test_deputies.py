@@ -138,6 +138,14 @@ def test_nor_keep_a_worker_busy_with_more_ids_than_a_job_takes(become):
     assert re.findall(r"at most \d+", errors[0]) == ["at most 10000", "at most 100", "at most 2"]
 
 
+def test_nor_hand_a_worker_texts_that_no_row_could_hold(become):
+    agent = become("agent", "ada")
+    remember(agent, "Ada skis", user_id="ada")
+    agent.execute("UPDATE memoir.memory SET content = repeat('x', 1000001)")
+    (job,) = claim(become("worker"), user_id="ada")
+    assert list(map(len, job.texts)) == [1_000_000]
+
+
 def test_an_agent_cannot_stop_the_queue_by_a_user_that_nobody_can_name(become):
     agent = become("agent", " ")
     with pytest.raises(psycopg.errors.CheckViolation):

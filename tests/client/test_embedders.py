@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,6 +36,7 @@ from pgmemoir import (
     WordLlamaEmbedder,
     default_embedder,
     embedders,
+    forks,
     openai_api,
 )
 
@@ -317,8 +319,31 @@ def test_the_pause_an_api_asks_for_is_passed_on(api: Api) -> None:
 
 def test_a_refused_connection_is_unavailable() -> None:
     embedder = OpenAIEmbedder("m", base_url="http://127.0.0.1:9/v1", api_key="none", retries=0)
-    with pytest.raises(EmbedderUnavailable):
+    with pytest.raises(EmbedderUnavailable, match=r"no connection: connection refused$"):
         embedder.embed(["x"])
+
+
+@pytest.mark.parametrize(
+    ("verify_message", "said", "fault"),
+    [
+        ("self-signed certificate", "not trusted: self-signed.*SSL_CERT_FILE", "settings"),
+        (None, "no connection: TLS, wrong version number$", "server"),
+    ],
+)
+def test_what_is_wrong_with_tls_is_told(
+    monkeypatch: pytest.MonkeyPatch, verify_message: str | None, said: str, fault: str
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        kind = ssl.SSLCertVerificationError if verify_message else ssl.SSLError
+        error = kind(1, "[SSL] ...")
+        error.reason, error.verify_message = "WRONG_VERSION_NUMBER", verify_message
+        raise error
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    embedder = OpenAIEmbedder("m", base_url="https://127.0.0.1:9/v1", api_key="none", retries=0)
+    with pytest.raises(EmbedderUnavailable, match=said) as caught:
+        embedder.embed(["x"])
+    assert caught.value.fault == fault
 
 
 def test_a_request_that_failed_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,13 +361,14 @@ def test_nobody_who_recalls_waits_for_a_long_pause(api: Api) -> None:
     assert (caught.value.retry_after, len(api.embeddings)) == (30, 1)
 
 
-def test_a_forked_process_connects_anew_and_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_process_connects_anew_and_once(api: Api) -> None:
     embedder = api.embedder()
     used = []
-    for process in (1, 2, 2):
-        monkeypatch.setattr(openai_api.os, "getpid", lambda process=process: process)
+    for _ in range(3):
         embedder.embed(["x"])
         used.append(embedder._api._client)
+        if len(used) == 1:
+            forks._all_begin_anew()
     assert used[0] is not used[1] is used[2]
 
 

@@ -7,7 +7,8 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -171,17 +172,46 @@ def test_a_connection_left_in_a_pipeline_is_replaced(dsn: str) -> None:
         assert "Vim" in memory.context("Vim")
 
 
-def test_a_forked_process_leaves_the_connection_to_its_parent(dsn: str) -> None:
-    with Memoir(dsn, embedder=None) as memory:
+def forked(work: Callable[[], bool]) -> int:
+    """The exit code of a forked process: 0 if the work is done as it should."""
+    if not (child := os.fork()):
+        signal.alarm(30)
+        done = False
+        try:
+            done = work()
+        finally:
+            os._exit(not done)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_forked_process_leaves_connection_and_lock_to_its_parent(dsn: str) -> None:
+    def found() -> bool:
+        with memory:
+            return "Vim" in memory.context("Vim") and memory._conn not in (own, None)
+
+    with Memoir(dsn, embedder=None) as memory, ThreadPoolExecutor(1) as another_thread:
         memory.remember("I use Vim.")
         own = memory._connection()
-        if not (child := os.fork()):
-            with memory:
-                found = "Vim" in memory.context("Vim")
-                os._exit(not (found and memory._connection() is memory._connection()))
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        another_thread.submit(memory._lock.acquire).result()
+        ended = forked(found)
+        another_thread.submit(memory._lock.release).result()
+        assert ended == 0
         assert "Vim" in memory.context("Vim")
-        assert memory._connection() is own
+        assert memory._conn is own
+
+
+def test_so_does_one_that_uses_asyncio(dsn: str) -> None:
+    def found() -> bool:
+        return "Vim" in asyncio.run(memory.context("Vim")) and memory._conn not in (own, None)
+
+    memory = AsyncMemoir(dsn, embedder=None)
+    with asyncio.Runner() as runner:
+        runner.run(memory.remember("I use Vim."))
+        own = memory._conn
+        assert forked(found) == 0
+        assert "Vim" in runner.run(memory.context("Vim"))
+        assert memory._conn is own
+        runner.run(memory.close())
 
 
 def test_who_closes_a_client_waits_for_the_call_that_is_under_way(

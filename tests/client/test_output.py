@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -86,6 +88,15 @@ def test_nor_do_they_in_json_which_says_the_same(capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "认证\\n\\u001b[31m\\u009b31m\\u007f\\u202e\\udb40\\udc41" in printed
     assert json.loads(printed) == said
+
+
+def test_json_says_the_same_in_any_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"content": "détail 认证 🎉"}
+    for encoding in ("latin-1", "gbk"):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding, errors="replace")
+        monkeypatch.setattr(sys, "stdout", stream)
+        output.print_json(said)
+        assert json.loads(stream.buffer.getvalue().decode(encoding)) == said
 
 
 def test_no_cell_of_a_table_breaks_its_line_or_drives_the_terminal() -> None:

@@ -205,6 +205,13 @@ def test_an_empty_connection_string_does_not_mean_the_embedded_server(kind: Any)
             kind(empty)
 
 
+def test_what_is_no_connection_string_is_not_quoted_with_its_password() -> None:
+    for dsn in ("postgresql+psycopg://ada:hunter2@db/app", "host=db password=hunter2 app"):
+        with pytest.raises(MemoirError, match="no connection string") as caught:
+            Memoir(dsn, embedder=None).stats()
+        assert "hunter2" not in f"{caught.value!r} {caught.value.hint} {caught.value.__cause__}"
+
+
 def test_one_asynchronous_client_serves_one_event_loop_after_the_other(dsn: str) -> None:
     memory = AsyncMemoir(dsn, embedder=None)
 

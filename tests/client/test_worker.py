@@ -303,7 +303,7 @@ def test_a_model_that_asks_for_no_pause_and_fails_again_gets_one() -> None:
     assert pause.begin(0.0) == 0
 
 
-def test_an_embedder_that_ends_its_thread_fails_at_its_jobs(
+def test_an_embedder_that_ends_its_thread_fails_at_its_jobs_and_the_worker_ends(
     db: psycopg.Connection, dsn: str, letters: Letters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def leave(_texts: list[str]) -> list[list[float]]:
@@ -311,7 +311,10 @@ def test_an_embedder_that_ends_its_thread_fails_at_its_jobs(
 
     monkeypatch.setattr(letters, "embed", leave)
     notes(db, 1)
-    assert Worker(dsn, letters, None, Options(), lambda _: None).run(once=True).failed == 1
+    worker = Worker(dsn, letters, None, Options(), lambda _: None)
+    assert worker.run(once=True).failed == 1
+    assert worker._woken.fileno() == worker._waker.fileno() == -1  # nothing is left open
+    worker.stop()
 
 
 def test_one_text_that_is_refused_does_not_keep_other_users(

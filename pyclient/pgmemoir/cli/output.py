@@ -46,7 +46,22 @@ def print_json(value: Any) -> None:
         text = json.dumps(said, ensure_ascii=False, indent=2, default=_plain)
     except RecursionError:  # Python indents less deep a nesting than it reads
         text = json.dumps(said, ensure_ascii=False, default=_plain)
-    click.echo("".join(c if c == "\n" or _is_shown(c) else json.dumps(c)[1:-1] for c in text))
+    is_known = _knows(sys.stdout.encoding, text)
+    click.echo(
+        "".join(
+            c if c == "\n" or (_is_shown(c) and (is_known or c.isascii())) else json.dumps(c)[1:-1]
+            for c in text
+        )
+    )
+
+
+def _knows(encoding: str, text: str) -> bool:
+    """Whether a stream of that encoding takes the text as it is."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_object(item: Any) -> dict[str, Any]:
