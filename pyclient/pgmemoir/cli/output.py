@@ -46,7 +46,7 @@ def print_json(value: Any) -> None:
         text = json.dumps(said, ensure_ascii=False, indent=2, default=_plain)
     except RecursionError:  # Python indents less deep a nesting than it reads
         text = json.dumps(said, ensure_ascii=False, default=_plain)
-    is_known = _knows(sys.stdout.encoding, text)
+    is_known = _knows(sys.stdout.encoding or "utf-8", text)
     click.echo(
         "".join(
             c if c == "\n" or (_is_shown(c) and (is_known or c.isascii())) else json.dumps(c)[1:-1]
