@@ -2,7 +2,7 @@
 -- need it would only fail later, each with an error about something else.
 
 -- The settings there are, and what each takes. From one: with 0 nothing would ever be done, or
--- something be divided by it.
+-- something be divided by it. Items: no payload of a job may list more of them.
 CREATE OR REPLACE FUNCTION _known_settings(OUT name text, OUT sort text) RETURNS SETOF record
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -10,8 +10,9 @@ BEGIN ATOMIC
     FROM (VALUES
         ('switch', '{consolidate,job_notify,keyword_jobs,log_recalls,notify}'::text[]),
         ('share', '{active_above,fade_below,forget_below,keyword_weight_least,lower_by,lower_to}'),
-        ('from one', '{archive_events,compress_most,compress_tokens,embed_batch,extract_messages,'
-                     'extract_tokens,job_attempts,maintain_batch,reflect_tokens,source_batch}'),
+        ('items', '{archive_events,embed_batch}'),
+        ('from one', '{compress_most,compress_tokens,extract_messages,extract_tokens,job_attempts,'
+                     'maintain_batch,reflect_tokens,source_batch}'),
         ('number', '{ann_gain,ann_inline,ann_limit,ann_near,ann_words,answer_limit,archive_days,'
                    'brief_length,compress_accesses,compress_days,compress_least,delete_days,'
                    'deletions_at_once,embed_split_after,extract_every,file_limit,forget_rate,'
@@ -34,9 +35,10 @@ DECLARE
 BEGIN
     RETURN CASE WHEN sort IS NULL THEN true
         WHEN jsonb_typeof(value) = 'number'
-        THEN sort IN ('share', 'from one', 'number')
-             AND value::numeric BETWEEN (sort = 'from one')::int
-                                AND CASE sort WHEN 'share' THEN 1 ELSE 2147483647 END
+        THEN sort IN ('share', 'items', 'from one', 'number')
+             AND value::numeric BETWEEN (sort IN ('items', 'from one'))::int
+                                AND CASE sort WHEN 'share' THEN 1 WHEN 'items' THEN 10000
+                                    ELSE 2147483647 END
         ELSE (jsonb_typeof(value), sort) IN (('boolean', 'switch'), ('string', 'name')) END;
 END $$;
 
@@ -50,6 +52,7 @@ BEGIN
             USING ERRCODE = 'ME008', HINT = (
                 SELECT CASE k.sort WHEN 'switch' THEN 'Write ''true'' or ''false''.'
                     WHEN 'share' THEN 'Write a number from 0 to 1.'
+                    WHEN 'items' THEN 'Write a number from 1 to 10000.'
                     WHEN 'from one' THEN 'Write a number from 1 on.'
                     WHEN 'number' THEN 'Write a number from 0 on.'
                     ELSE 'Leave the name that the installation made.' END

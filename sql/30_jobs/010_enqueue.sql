@@ -78,4 +78,5 @@ COMMENT ON FUNCTION enqueue(text, jsonb, text, text, timestamptz, int) IS
     'kind; secrets in it are redacted. run_at: not before then (1970 to a hundred years from '
     'now), NULL: now. priority: higher first among the jobs of a user. '
     'Sends NOTIFY memoir_jobs with the kind (setting job_notify), as a hint: a worker has to poll. '
-    'Errors: ME002 kind, ME006 user, ME008 dedup_key, ME011 run_at, ME015 payload.';
+    'Errors: ME002 kind, ME006 user, ME008 dedup_key, ME011 run_at, ME015 payload, 42501 an agent '
+    'and kind embed (claim() makes those jobs).';
