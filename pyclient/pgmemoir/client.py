@@ -287,7 +287,7 @@ class AsyncMemoir(Recalling):
                     self._names_user = await _execute_async(conn, SEES_ONE_USER)
                 if not self._names_user:
                     return await _carry_out_async(conn, step)
-                async with _in_the_name_of_async(conn, self._user):
+                async with _as_user_async(conn, self._user):
                     return await _carry_out_async(conn, step)
             except psycopg.Error as error:
                 raise translate(error) from error
@@ -446,9 +446,7 @@ async def _carry_out_async(conn: psycopg.AsyncConnection[Any], step: Call[Any] |
 
 
 @asynccontextmanager
-async def _in_the_name_of_async(
-    conn: psycopg.AsyncConnection[Any], user: str
-) -> AsyncIterator[None]:
+async def _as_user_async(conn: psycopg.AsyncConnection[Any], user: str) -> AsyncIterator[None]:
     if _keeps_writes(conn):
         with Pipelined(conn) as inside:
             async with conn.pipeline(), conn.transaction():
