@@ -160,7 +160,10 @@ def test_the_callers_types_do_not_matter(
 
 
 def test_a_time_that_python_does_not_have_hides_no_other_memory(tx: psycopg.Connection) -> None:
-    remember = "SELECT memoir.remember(%(until)s::text, 'fact', 'ada', valid_until => %(until)s::timestamptz)"
+    remember = (
+        "SELECT memoir.remember(%(until)s::text, 'fact', 'ada',"
+        " valid_until => %(until)s::timestamptz)"
+    )
     for until in ("9999-12-31 23:59:59Z", "20000-01-01Z", "2100-01-01Z"):
         tx.execute(remember, {"until": until})
     tx.execute("SET LOCAL timezone = 'Asia/Shanghai'")
