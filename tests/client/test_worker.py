@@ -326,7 +326,8 @@ def test_one_text_at_which_the_model_fails_keeps_no_other(
     api.always = lambda reply: (
         fault(reply) if "bob note 7" in api.embeddings[-1]["input"] else reply
     )
-    assert outcomes(work()) == ["done", "done"]
+    log = work()
+    assert (outcomes(log), log[-1]["failed"]) == (["done", "done"], 1)
     assert without_vector(db) == 1
     assert [state for state, *_ in errors(db)] == ["waiting"]
     assert len({str(request["input"]) for request in api.embeddings}) <= 1 + 2 * 7
