@@ -169,9 +169,9 @@ def test_who_changes_a_mode_waits_for_others_before_he_holds_it(db, dsn):
 
 
 def test_whatever_something_is_derived_from_is_changed_in_turn(tx):
-    has = "SELECT array_agg(DISTINCT tgrelid::regclass::text) FROM pg_trigger WHERE NOT tgisinternal"
-    derived = value(tx, f"{has} AND tgname LIKE 'compile%%'")
-    assert sorted(derived) == sorted(value(tx, f"{has} AND tgname = 'take_turns'"))
+    has = "SELECT array_agg(DISTINCT tgrelid::regclass::text) FROM pg_trigger WHERE tgname"
+    derived = value(tx, f"{has} LIKE 'compile%%'")
+    assert sorted(derived) == sorted(value(tx, f"{has} = 'take_turns'"))
 
 
 def test_a_deleted_weight_is_one(tx):
