@@ -695,8 +695,8 @@ MAPPED = ["", "user_column", "summary", "importance", "subject", "status", "crea
 
 @pytest.mark.parametrize("output", [*MAPPED, "valid_until"])
 def test_a_row_takes_one_attempt_whatever_the_mapping_has(app, output):
-    type = {"importance": "float8", "created_at": "date", "valid_until": "date"}.get(output, "text")
-    app.execute(f"CREATE TABLE t (id int PRIMARY KEY, content text, part {type})")
+    kind = {"importance": "float8", "created_at": "date", "valid_until": "date"}.get(output, "text")
+    app.execute(f"CREATE TABLE t (id int PRIMARY KEY, content text, part {kind})")
     more = {output: "part", "user_id": None if output == "user_column" else USER}
     attach(app, "t", content=["content"], **{name: more[name] for name in more if name})
     app.execute("SET LOCAL track_functions = 'all'")
