@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -18,6 +19,16 @@ def connect(dsn: str, *, autocommit: bool = True, **more: Any) -> psycopg.Connec
     )
     conn.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     return conn
+
+
+def end_with_the_client(conn: psycopg.Connection[Any]) -> None:
+    """Let the server end this transaction once the client is gone.
+
+    Otherwise the statement of a command that was killed goes on for nothing until it is done, and
+    whoever changes memory of the same user waits for it.
+    """
+    with suppress(psycopg.Error), conn.transaction():  # not every system can tell
+        conn.execute("SET LOCAL client_connection_check_interval = '1s'")
 
 
 def has_own_session(conn: psycopg.Connection[Any]) -> bool:

@@ -23,6 +23,7 @@ from psycopg.pq import TransactionStatus
 
 from .calls import Row
 from .checks import clean_text, refuse_constant
+from .connections import end_with_the_client
 from .errors import BadFile, MemoirError, NotPossible, translate, translated
 from .files import check_target, read_text, reading, write_atomically, writing
 from .statements import rows
@@ -250,6 +251,7 @@ class MemoryFolder:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with translated(), self._conn.transaction():
+            end_with_the_client(self._conn)
             yield
 
 
