@@ -27,7 +27,7 @@ from .chat_models import ChatModel
 from .connections import connect, has_own_session
 from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, NotFound, UnknownKind, translate, translated
-from .jobs import Fail, Job, Jobs, Result
+from .jobs import Fail, Finish, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
 
 Log = Callable[[dict[str, Any]], None]
@@ -441,6 +441,9 @@ class Worker:
             entry["reason"] = result.reason
         if outcome.startswith("done"):
             self._summary.done += 1
+            if isinstance(result, Finish) and result.without_vector:
+                entry["without_vector"] = result.without_vector
+                self._summary.failed += 1  # the attempt at these texts, which have jobs now
         elif outcome != "lost":
             self._summary.failed += 1
         self._say("job", **entry)

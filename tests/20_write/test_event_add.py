@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.rows import NOW, add_event, explain, lines, recall, value
 
+
 def test_an_event_is_kept_with_type_payload_and_time(tx):
     event_id = add_event(tx, "alert", {"disk": 91}, created_at=NOW, user_id="ada")
     row = tx.execute("SELECT user_id, event_id, type, payload, created_at FROM memoir.event")
