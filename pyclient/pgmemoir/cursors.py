@@ -48,6 +48,7 @@ def _plain_adapters() -> AdaptersMap:
     return adapters
 
 
+_2000 = datetime(2000, 1, 1, tzinfo=UTC)
 _PLAIN_TIMES = _plain_adapters().get_loader(_TIME, Format.BINARY)
 
 
@@ -74,9 +75,6 @@ class _Times(Loader):
                 return _2000 + timedelta(microseconds=since_2000)
             except OverflowError:
                 return (datetime.max if since_2000 > 0 else datetime.min).replace(tzinfo=UTC)
-
-
-_2000 = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _own_adapters() -> AdaptersMap:
