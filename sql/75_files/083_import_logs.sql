@@ -162,8 +162,9 @@ CREATE OR REPLACE FUNCTION _check_retrieval(as_of timestamptz, scores float8[], 
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF EXISTS (SELECT FROM jsonb_each_text(weights) AS w
-               WHERE NOT (w.value::float8 = 0 OR w.value::float8 BETWEEN 1e-6 AND 1e6))
+    IF coalesce(weights, '{}') = '{}'
+       OR EXISTS (SELECT FROM jsonb_each_text(weights) AS w
+                  WHERE NOT (w.value::float8 = 0 OR w.value::float8 BETWEEN 1e-6 AND 1e6))
        OR EXISTS (SELECT FROM unnest(scores) AS s WHERE NOT s BETWEEN -1e100 AND 1e100)
        OR as_of < '1970-01-01 00:00:00+00'
     THEN

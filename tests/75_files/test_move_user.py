@@ -491,6 +491,10 @@ BAD = {
         first("file_head", lambda line: re.sub(r'("written": ").*(")}}', r"\1[1]\2}}", line)),
         "ME017 what a file said is not a JSON object",
     ),
+    "a recall without weights": (
+        first("retrieval", lambda line: re.sub('"weights": {.*?}', '"weights": {}', line)),
+        "ME017 weights, scores or as_of",
+    ),
     "a weight that no mode gives": (
         replaced("retrieval", '"fact": 1', '"fact": 1e-300'),
         "ME017 weights, scores or as_of",
