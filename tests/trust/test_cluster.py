@@ -39,7 +39,7 @@ OF_A_SOURCE = {
     "_adding_statement", "_check_gone", "_empty_again", "_record_failure", "_rows_not_held",
     "_source_add_many",
     "_source_added", "_source_changed", "_source_emptied", "_source_event", "_source_event_gone",
-    "_source_gone", "_source_take", "_source_users", "_take_together", "_tend_source",
+    "_leave_table", "_source_gone", "_source_take", "_source_users", "_take_together", "_tend_source",
     "_tend_sources", "_try_again", "_wait_for_writers", "_waits_no_longer", "_wanted_rows",
     "detach_source", "fill_source",
 }  # fmt: skip
