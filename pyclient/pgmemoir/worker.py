@@ -439,6 +439,8 @@ class Worker:
         }
         if isinstance(result, Fail):
             entry["reason"] = result.reason
+        elif outcome in ("failed", "dead"):  # why may quote the model, and so a user
+            entry["reason"] = "the answer was refused: memoir.job_errors says why"
         if outcome.startswith("done"):
             self._summary.done += 1
             if isinstance(result, Finish) and result.without_vector:

@@ -233,10 +233,11 @@ def test_a_chat_model_that_fails_loses_nothing(
 ) -> None:
     wants_keywords(db)
     api.always = fault
-    work(timeout=0.1 if fault in (silent, dripping) else 20)
+    log = work(timeout=0.1 if fault in (silent, dripping) else 20)
     ((state, _, error),) = errors(db)
     assert (from_model(db), state) == ([], "waiting")
     assert reason in error
+    assert all(entry["reason"] for entry in log if entry["event"] == "job")
     api.always = None
     later(db)
     assert outcomes(work()) == ["done"]
