@@ -9,15 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 import psycopg
 
 from .calls import Call, find_halfvec, first, use_model
-from .embedders import MAX_CHARACTERS, Embedder, EmbedderUnavailable, embedded
+from .embedders import MAX_CHARACTERS, Embedder, divided, embedded, fault
 from .errors import MemoirError, UnusableVector, translated
-from .openai_api import Fault
 from .statements import answer, rows, together
 from .vectors import HalfVector, VectorLike, formed
 
@@ -163,37 +163,35 @@ class _Run:
         failures = {o.memory_id: reasons[o.content] for o in bare if o.content in reasons}
         return Batch(self._store(bare, vectors), failures)
 
-    def _embedded(
-        self, texts: list[str], waits: Sequence[float] = _WAITS
-    ) -> Iterator[tuple[str, HalfVector | str]]:
+    def _embedded(self, texts: list[str]) -> Iterator[tuple[str, HalfVector | str]]:
         """Each text with its vector, or with the reason why it has none."""
+        waits = iter(_WAITS)
         try:
-            made = self._ask(texts, waits)
+            for text, made in zip(texts, divided(partial(self._ask, waits), texts), strict=True):
+                if isinstance(made, Exception):
+                    yield text, self._missed(made)
+                else:
+                    self._misses = 0
+                    yield text, _usable(made)
         except MemoirError:
             raise
         except Exception as error:
-            if len(texts) == 1 or _fault(error) == "settings":
-                yield texts[0], self._missed(error)
-                return
-            for text in texts:  # one text may be at fault; find it
-                yield from self._embedded([text], waits=())
-        else:
-            self._misses = 0
-            for text, vector in zip(texts, made, strict=True):
-                yield text, _usable(vector)
+            raise _gone(error) from error
 
-    def _ask(self, texts: list[str], waits: Sequence[float]) -> list[VectorLike]:
-        """The embedder's answer; asked again after each wait, if that may help."""
+    def _ask(self, waits: Iterator[float], texts: list[str]) -> list[Any]:
+        """The embedder's answers; asked again after each wait that is left, if that may help."""
         for wait in waits:
             try:
                 return embedded(self._embedder, texts)
             except MemoirError:
                 raise
             except Exception as error:
-                if _fault(error) in ("request", "settings"):
+                if fault(error) in ("request", "settings"):
                     raise
                 asked = getattr(error, "retry_after", None)
-                pause = wait if asked is None else asked
+                # Who asks for no pause, and fails again, gets one.
+                least = 0.0 if asked is not None and wait == _WAITS[0] else wait
+                pause = max(least, asked or 0.0)
                 if pause > _LONGEST_WAIT:
                     raise _gone(error) from error
                 self._tell(_reason(error), pause)
@@ -202,8 +200,8 @@ class _Run:
 
     def _missed(self, error: Exception) -> str:
         """Why a text has no vector; after too many in a row, the embedder is to blame."""
-        self._misses += _fault(error) != "request"
-        if _fault(error) in ("server", "settings") or self._misses == _MISSES:
+        self._misses += fault(error) != "request"
+        if self._misses == _MISSES:
             raise _gone(error)
         return _reason(error)
 
@@ -240,9 +238,5 @@ def _gone(error: Exception) -> EmbedderGone:
     return EmbedderGone(
         f"no vectors: {_reason(error)}",
         hint="What is done is stored. Run it again when "
-        + ("that is mended." if _fault(error) == "settings" else "it answers."),
+        + ("that is mended." if fault(error) == "settings" else "it answers."),
     )
-
-
-def _fault(error: Exception) -> Fault:
-    return error.fault if isinstance(error, EmbedderUnavailable) else "unknown"

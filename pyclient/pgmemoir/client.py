@@ -29,6 +29,7 @@ from .calls import (
     name_user,
 )
 from .cursors import AsyncCursor, Pipelined, is_free
+from .embedders import embedded
 from .errors import MemoirError, translate
 from .forks import mind_forks
 from .memories import Filters, Listed
@@ -165,7 +166,7 @@ class Memoir(Recalling):
 
     def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
-            return step.embedder.embed(step.texts)
+            return embedded(step.embedder, step.texts)
         with self._lock:
             conn = self._connection()
             try:
@@ -277,7 +278,7 @@ class AsyncMemoir(Recalling):
 
     async def _perform(self, step: Call[Any] | Batch | Embed) -> Any:
         if isinstance(step, Embed):
-            return await asyncio.to_thread(step.embedder.embed, step.texts)
+            return await asyncio.to_thread(embedded, step.embedder, step.texts)
         async with self._turns.lock():
             conn = await self._connection()
             try:

@@ -226,7 +226,10 @@ def _model(conn: psycopg.Connection[Any], embedder: Embedder | None) -> Check:
     others = [f"{one.name} {one.state}" for one in models(conn) if one.state != "in use"]
     text += "".join(f"; {other}" for other in others)
     if embedder and (embedder.name, embedder.dimensions or dimensions) != (name, dimensions):
-        hint = "Use that embedder (MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL), or memoir model --help."
+        hint = (
+            "Use that embedder (MEMOIR_EMBEDDER, MEMOIR_EMBED_MODEL), or memoir model --help."
+            " If the vectors come from your own program: MEMOIR_EMBEDDER=none"
+        )
         return Check("model", "fail", f"{text}; the embedder is {embedder.name}", hint)
     return Check("model", "ok", text)
 

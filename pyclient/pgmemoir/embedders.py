@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import struct
 import sys
+import time
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,7 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from .batches import batches
 from .errors import DimensionMismatch, MemoirError
-from .openai_api import Api, ApiFailure, Unavailable, check_no_error
+from .openai_api import Api, ApiFailure, Fault, Unavailable, check_no_error
 
 # What of a text is embedded. 4000 characters are at most about 8000 tokens, the limit of OpenAI's
 # models, in any language; the rest of a longer text is still found by its words.
@@ -60,6 +62,14 @@ class EmbedderUnavailable(Unavailable, UserWarning):
     """The embedder gives no vectors now: raised by embedders, shown once by a client."""
 
 
+class TextsRefused(EmbedderUnavailable):
+    """The model refuses some texts. ``answers``: the vector of each, or why it has none."""
+
+    def __init__(self, error: EmbedderUnavailable, answers: list[Any]) -> None:
+        super().__init__(str(error), error.fault, error.retry_after)
+        self.answers = answers
+
+
 class Embedder(Protocol):
     """What a client needs of an embedding model.
 
@@ -75,7 +85,8 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector a text, in order; all zeros for a blank text. Texts come whole, up to 10 MB.
+        """One vector a text, in order; all zeros for a blank text. Texts come whole, up to 10 MB;
+        from the queue and in a backfill no more than their first million characters.
 
         Raises:
             EmbedderUnavailable: no vectors can be had now.
@@ -134,6 +145,7 @@ class OpenAIEmbedder:
         self._asked = dimensions or _environment_dimensions()
         self._dimensions = self._asked or _OPENAI_DIMENSIONS.get(self.model, 0)
         self._most = OPENAI_BATCH
+        self._too_long = sys.maxsize  # bytes of a text that was refused, and its half was not
         self._form = _Form("base64", self._asked)
         self._has_answered = False
         self._api = Api(base_url, api_key, timeout, retries)
@@ -156,20 +168,41 @@ class OpenAIEmbedder:
         """Vectors of the API, in requests of at most 256 texts.
 
         Raises:
+            TextsRefused: the API refused some texts, and gave vectors of the others.
             EmbedderUnavailable: no key, no connection, no time left, or the API refused.
             DimensionMismatch: the API answers with another length than was asked for.
         """
-        return _embed_nonblank(texts, self._dimensions, self._embed)
+        answers = _embed_nonblank(texts, self._dimensions, self._embed)
+        refusal = next((each for each in answers if isinstance(each, EmbedderUnavailable)), None)
+        if refusal is not None:
+            raise TextsRefused(refusal, answers)
+        return answers
 
-    def _embed(self, texts: list[str]) -> list[list[float]]:
-        requests = batches(texts, OPENAI_BATCH, OPENAI_BATCH_CHARACTERS, len)
-        return [vector for batch in requests for vector in self._divided(batch)]
+    def _embed(self, texts: list[str]) -> list[Any]:
+        sent = map(self._beginning, texts)
+        requests = batches(sent, OPENAI_BATCH, OPENAI_BATCH_CHARACTERS, self._share)
+        return [answer for batch in requests for answer in self._divided(batch)]
 
-    def _divided(self, texts: list[str]) -> list[list[float]]:
-        """The vectors of texts, sent in halves where a server refuses so many; some take ten."""
+    def _beginning(self, text: str) -> str:
+        """As much of a text as the server may take, by what it refused.
+
+        Not all of that is sure: a text has 1.5 to 5 bytes a token.
+        """
+        while len(text.encode()) >= 2 * self._too_long:
+            text = text[: len(text) // 2]
+        return text
+
+    def _share(self, text: str) -> int:
+        """How much of a request a text takes; all, if it may be refused: then it alone is."""
+        return OPENAI_BATCH_CHARACTERS if len(text.encode()) >= self._too_long else len(text)
+
+    def _divided(self, texts: list[str]) -> list[Any]:
+        """Vectors, or why a text has none; sent in halves where a server refuses so many texts,
+        as some take ten, or one of them.
+        """
         if len(texts) <= self._most:
             try:
-                return self._request(texts)
+                vectors = self._request(texts)
             except EmbedderUnavailable as error:
                 if error.fault != "request":
                     raise
@@ -177,20 +210,26 @@ class OpenAIEmbedder:
                     self._most = OPENAI_BATCH
                     return [self._refused(texts[0], error)]
                 self._most = len(texts) // 2
+            else:
+                if (size := max(len(text.encode()) for text in texts)) >= self._too_long:
+                    self._too_long = size + 1  # the other one had more tokens, or a word
+                return vectors
         half = len(texts) // 2
         return self._divided(texts[:half]) + self._divided(texts[half:])
 
-    def _refused(self, text: str, error: EmbedderUnavailable) -> list[float]:
-        """The vector of a text that was refused: in another form, or of its first half."""
+    def _refused(self, text: str, error: EmbedderUnavailable) -> Any:
+        """The vector of a text that was refused, in another form or of its first half; or why."""
         form = self._form
         if not self._has_answered:
             self._find_form()
-        if self._form == form:
-            if len(text) < _LONG:
-                raise error
-            text = text[: len(text) // 2]
-        (vector,) = self._divided([text])
-        return vector
+        if self._form != form:
+            return self._divided([text])[0]
+        if len(text) < _LONG:
+            return error
+        (answer,) = self._divided([text[: len(text) // 2]])
+        if not isinstance(answer, EmbedderUnavailable):
+            self._too_long = min(self._too_long, len(text.encode()))
+        return answer
 
     def _find_form(self) -> None:
         """Find a form of request that the server accepts, with a text that nobody refuses.
@@ -268,18 +307,61 @@ def _numbers(embedding: str | list[float]) -> list[float]:
     if not embedding:
         raise ValueError
     if isinstance(embedding, list):
+        embedding[0] + 0.0  # a list of vectors, one a token, is none
         return embedding
     packed = b64decode(embedding, validate=True)
     return list(struct.unpack(f"<{len(packed) // 4}f", packed))
 
 
 def embedded(embedder: Embedder, texts: list[str]) -> list[Any]:
-    """One vector for each text, from whatever list or array the embedder returns.
+    """For each text its vector, from whatever list or array the embedder returns, or why it is
+    refused.
 
     Raises:
         EmbedderUnavailable: it has another number of them.
     """
-    return one_each(embedder, texts, embedder.embed(texts))
+    try:
+        return one_each(embedder, texts, embedder.embed(texts))
+    except TextsRefused as error:
+        return error.answers
+
+
+def divided(
+    ask: Callable[[list[str]], list[Any]], texts: list[str], patience: float = math.inf
+) -> Iterator[Any]:
+    """For each text what ``ask`` gives for it, or the exception that it raises for it alone.
+
+    Where it raises one for several texts, it is asked for halves of them: so one text that breaks
+    a model is found, and the others have their vectors.
+
+    Args:
+        patience: seconds; what took longer is not asked again.
+
+    Raises:
+        Exception: of ask, if it is no text's fault, or took that long.
+    """
+    began = time.monotonic()
+    try:
+        answers = ask(texts)
+    except Exception as error:
+        if fault(error) in ("server", "settings") or time.monotonic() - began > patience:
+            raise
+        half = len(texts) // 2
+        if not half:
+            yield error
+            return
+    else:
+        yield from answers
+        return
+    yield from divided(ask, texts[:half], patience)
+    yield from divided(ask, texts[half:], patience)
+
+
+def fault(error: Exception) -> Fault:
+    """Whose fault an embedder's failure is."""
+    if isinstance(error, MemoirError):  # as a wrong number of dimensions
+        return "settings"
+    return error.fault if isinstance(error, Unavailable) else "unknown"
 
 
 def one_each(embedder: Embedder, texts: list[str], answer: Iterable[Any]) -> list[Any]:
@@ -343,16 +425,17 @@ def _environment_dimensions() -> int | None:
 def _embed_nonblank(
     texts: Sequence[str],
     dimensions: int,
-    embed: Callable[[list[str]], list[list[float]]],
-) -> list[list[float]]:
+    embed: Callable[[list[str]], list[Any]],
+) -> list[Any]:
     """Embed what has text; a model answers NaN or an error for blank ones, they get zeros."""
     places = [place for place, text in enumerate(texts) if text.strip()]
     if not places:
         return [[0.0] * dimensions for _ in texts]
-    vectors = embed([texts[place][:MAX_CHARACTERS] for place in places])
-    result = [[0.0] * len(vectors[0]) for _ in texts]
-    for place, vector in zip(places, vectors, strict=True):
-        result[place] = vector
+    answers = embed([texts[place][:MAX_CHARACTERS] for place in places])
+    length = next((len(each) for each in answers if isinstance(each, list)), dimensions)
+    result = [[0.0] * length for _ in texts]
+    for place, answer in zip(places, answers, strict=True):
+        result[place] = answer
     return result
 
 

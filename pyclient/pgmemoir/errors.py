@@ -27,8 +27,8 @@ _TIMEOUTS = {
 # A connection that the server ends while it is made has no code.
 _WHILE_CONNECTING = "terminating connection due to transaction timeout"
 RIGHTS_HINT = (
-    "The owner gives rights: GRANT memoir_agent TO the role of --dsn; memoir_reader only recalls,"
-    " memoir_admin may do what an agent may not."
+    "A superuser, or who created the roles: GRANT memoir_agent TO the role of --dsn;"
+    " memoir_reader only recalls, memoir_worker is for memoir worker, memoir_admin does all of it."
 )
 _NO_RIGHTS = re.compile(r"permission denied for (schema memoir|function \w+|procedure \w+)")
 # Of a server that speaks another language only the place in its code tells.

@@ -56,6 +56,11 @@ class Finish:
     answer: Any = None
     vectors: list[HalfVector | None] | None = None
 
+    @property
+    def without_vector(self) -> int:
+        """How many texts have none."""
+        return sum(vector is None for vector in self.vectors or ())
+
 
 @dataclass(frozen=True)
 class Fail:

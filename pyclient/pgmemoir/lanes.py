@@ -12,10 +12,12 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from math import ceil
+from typing import Any
 
 from .chat_models import BadAnswer, ChatModel
-from .embedders import OPENAI_BATCH, Embedder, embedded
+from .embedders import OPENAI_BATCH, Embedder, divided, embedded
 from .errors import DimensionMismatch, MemoirError, UnusableVector
 from .jobs import Fail, Finish, Job, Result
 from .openai_api import Unavailable
@@ -31,6 +33,8 @@ _LONGEST_PAUSE = 60.0
 # question may cost.
 _MANY = 5
 _LONGEST_OUTAGE = 600.0
+# A request that fails after more seconds is not asked again in halves: each may take as long.
+_PATIENCE = 10.0
 # The longest pause that a server may ask for.
 _LONGEST_REQUEST = 3600.0
 
@@ -180,18 +184,32 @@ class EmbedLane(Lane):
         return [jobs] if jobs else []
 
     def work(self, jobs: Sequence[Job]) -> list[Result]:
-        """The vectors of all texts, by one call of the embedder."""
+        """The vectors of all texts, by one call of the embedder unless a text is at fault."""
         try:
-            texts = [text for job in jobs for text in job.texts or ()]
-            vectors = iter(embedded(self._embedder, texts))
+            answers = iter(self._answers([text for job in jobs for text in job.texts or ()]))
             self.pause.end()
-            return [_embedded(job, [next(vectors) for _ in job.texts or ()]) for job in jobs]
+            return [_embedded(job, [next(answers) for _ in job.texts or ()]) for job in jobs]
         except Exception as error:
             failure = _failure(self._embedder.name, error)
-            if failure.fault == "request" and len(jobs) > 1:  # one text is at fault; find it
-                return [result for job in jobs for result in self.work([job])]
             wait = self.pause.failed(jobs[0].job_id, failure)
             return [Fail(job, str(failure), wait) for job in jobs]
+
+    def _answers(self, texts: list[str]) -> list[Any]:
+        """For each text its vector, or why it has none.
+
+        Raises:
+            Exception: the model fails whatever the text.
+        """
+        answers: list[Any] = []
+        in_a_row = 0
+        for made in divided(partial(embedded, self._embedder), texts, _PATIENCE):
+            answer = _failure(self._embedder.name, made) if isinstance(made, Exception) else made
+            failed = isinstance(answer, Unavailable) and answer.fault != "request"
+            in_a_row = in_a_row + 1 if failed else 0
+            if in_a_row == min(_MANY, len(texts)):
+                raise answer
+            answers.append(answer)
+        return answers
 
 
 class ChatLane(Lane):
@@ -256,14 +274,16 @@ def _failure(model: str, error: Exception) -> Unavailable:
     )
 
 
-def _embedded(job: Job, vectors: Sequence[VectorLike]) -> Finish:
-    """A job with its vectors; a text with an unusable vector comes back separately."""
+def _embedded(job: Job, answers: Sequence[VectorLike | Unavailable]) -> Finish:
+    """A job with its vectors; a text without a usable one comes back separately."""
     usable: list[HalfVector | None] = []
     errors = []
-    for place, vector in enumerate(vectors, 1):
+    for place, answer in enumerate(answers, 1):
         try:
-            usable.append(formed(vector))
-        except UnusableVector as error:
+            if isinstance(answer, Unavailable):
+                raise answer
+            usable.append(formed(answer))
+        except (Unavailable, UnusableVector) as error:
             usable.append(None)
-            errors.append({"text": place, "error": error.message})
+            errors.append({"text": place, "error": getattr(error, "message", str(error))})
     return Finish(job, {"errors": errors} if errors else None, usable)

@@ -47,10 +47,11 @@ _ACCOUNT = re.compile("API key|credit balance")
 _DAY = 86_400.0
 # Of httpx: nothing was sent yet.
 _NOT_REACHED = frozenset(("ConnectError", "ConnectTimeout", "ProxyError"))
-# Of httpx: nothing can be sent, before somebody has mended a setting.
+# Of httpx: nothing can be answered, before somebody has mended a setting.
 _SETTINGS = {
     "UnsupportedProtocol": "OPENAI_BASE_URL does not begin with http:// or https://",
     "LocalProtocolError": "OPENAI_API_KEY holds what no header may hold",
+    "TooManyRedirects": "OPENAI_BASE_URL redirects in a circle",
 }
 # What may be gone a moment later; beside these all from 500 on.
 _PASSING = (408, 409, 429)

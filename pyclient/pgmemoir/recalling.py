@@ -305,7 +305,8 @@ class Recalling(Management):
         """Append an event and return its id; None while memory is off.
 
         Args:
-            type: for example task_failed, task_completed, alert: recalled while recent.
+            type: those in ``memoir.mode.event_types`` are recalled while recent: task_failed,
+                task_completed, alert, layer2_health, escalation, and what you add.
             payload: what happened.
             at: when, without a time zone UTC; default now.
         """

@@ -21,11 +21,12 @@ from .embedders import (
     Embedder,
     EmbedderUnavailable,
     default_embedder,
+    fault,
     missing_embedder_hint,
-    one_each,
     wanted_embedder,
 )
 from .errors import MemoirError, UnusableVector
+from .openai_api import Unavailable
 from .vectors import HalfVector, VectorLike, formed, given_vector
 
 T = TypeVar("T")
@@ -116,7 +117,7 @@ class Steps:
         self._model_is_kept = False
         self._shared: Shared | None = None
         self._selective_modes: frozenset[str] | None = None
-        self._warned = False
+        self._warned: set[str] = set()
 
     def _halfvec(self) -> Plan[Halfvec]:
         """The database's vector type, looked up at the first use."""
@@ -181,26 +182,30 @@ class Steps:
             # No secret is sent to a model elsewhere.
             texts = cast(list[str], (yield calls.redacted(texts)))
         try:
-            vectors = one_each(embedder, texts, (yield Embed(embedder, texts)))
+            answers = yield Embed(embedder, texts)
         except MemoirError:
             raise
         except Exception as error:
             reason = str(error) or type(error).__name__
-            if isinstance(error, EmbedderUnavailable) and error.fault == "request":
-                self._warn(f"a text without a vector goes by words alone: {reason}")
+            if fault(error) == "request":
+                answers = [error] * len(texts)
             else:
                 common.paused_until = time.monotonic() + EMBEDDER_PAUSE
-                self._warn(f"no embedder, memory goes by words alone: {reason}")
-            return [None] * len(texts)
-        yield from self._name_model(writing)
-        return [self._formed(vector) for vector in vectors]
+                self._warn("no embedder, memory goes by words alone", reason)
+                return [None] * len(texts)
+        if not all(isinstance(answer, Exception) for answer in answers):
+            yield from self._name_model(writing)
+        return [self._formed(answer) for answer in answers]
 
-    def _formed(self, vector: VectorLike) -> HalfVector | None:
-        """The vector as it is sent; None if unusable: then its text is found by its words."""
+    def _formed(self, answer: VectorLike | Exception) -> HalfVector | None:
+        """The vector as it is sent; None if there is none to use: its text is found by words."""
         try:
-            return formed(vector)
-        except UnusableVector as error:
-            self._warn(f"a text without a vector goes by words alone: {error.message}")
+            if isinstance(answer, Exception):
+                raise answer
+            return formed(answer)
+        except (Unavailable, UnusableVector) as error:
+            reason = getattr(error, "message", str(error))
+            self._warn("a text without a vector goes by words alone", reason)
             return None
 
     def _name_model(self, writing: bool) -> Plan[None]:
@@ -218,7 +223,7 @@ class Steps:
             self._embedder = default_embedder()
             if self._embedder is None and wanted_embedder() != "none":
                 hint = missing_embedder_hint()
-                self._warn(f"no embedder, memory goes by words alone. {hint}")
+                self._warn("no embedder, memory goes by words alone", hint)
         return self._embedder
 
     def _shared_with(self, embedder: Embedder) -> Shared:
@@ -229,7 +234,8 @@ class Steps:
     def _cache_info(self) -> CacheInfo:
         return (self._shared.query_vectors if self._shared else QueryCache(QUERY_CACHE)).info()
 
-    def _warn(self, message: str) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(message, EmbedderUnavailable, stacklevel=2)
+    def _warn(self, what: str, reason: str) -> None:
+        """Warn once of each: a text that is refused must not hide that the server is away."""
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(f"{what}: {reason}", EmbedderUnavailable, stacklevel=2)

@@ -27,7 +27,7 @@ from .chat_models import ChatModel
 from .connections import connect, has_own_session
 from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, NotFound, UnknownKind, translate, translated
-from .jobs import Fail, Job, Jobs, Result
+from .jobs import Fail, Finish, Job, Jobs, Result
 from .lanes import ChatLane, EmbedLane, Lane
 
 Log = Callable[[dict[str, Any]], None]
@@ -439,8 +439,13 @@ class Worker:
         }
         if isinstance(result, Fail):
             entry["reason"] = result.reason
+        elif outcome in ("failed", "dead"):  # why may quote the model, and so a user
+            entry["reason"] = "the answer was refused: memoir.job_errors says why"
         if outcome.startswith("done"):
             self._summary.done += 1
+            if isinstance(result, Finish) and result.without_vector:
+                entry["without_vector"] = result.without_vector
+                self._summary.failed += 1  # the attempt at these texts, which have jobs now
         elif outcome != "lost":
             self._summary.failed += 1
         self._say("job", **entry)

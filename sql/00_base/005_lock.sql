@@ -1,4 +1,5 @@
 -- Keeps writers out until all of this is installed. Triggers lock their tables one by one, in the
 -- order of the files. A writer who holds one of these and waits for another would be cancelled for
 -- a deadlock, or the upgrade would. This is the writers' order. No recall waits for it.
-LOCK TABLE import, memory, mention, trace, profile IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE import, memory, mention, trace, profile, embedding_model, kind, mode, mode_weight,
+    redaction_rule, setting, synonym IN SHARE ROW EXCLUSIVE MODE;

@@ -10,8 +10,6 @@ AS $compile$
 DECLARE
     constant record;
 BEGIN
-    -- If two connections change a row at once, the second sees the change of the first.
-    PERFORM pg_advisory_xact_lock(hashtextextended('memoir._refresh_constants', 0));
     FOR constant IN
         SELECT format('%I(kind_id int)', v.name) AS signature, v.type,
                format('CASE kind_id %s END', string_agg(

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION _refresh_expansions() RETURNS void
     SET search_path FROM CURRENT
 AS $$
 BEGIN
-    LOCK TABLE expansion IN SHARE ROW EXCLUSIVE MODE;
     DELETE FROM expansion;
     WITH pair AS (
         SELECT term AS word, synonym AS form, similarity, 1 AS way FROM synonym

@@ -202,8 +202,6 @@ CREATE OR REPLACE FUNCTION _refresh_redaction() RETURNS void
     SET search_path FROM CURRENT
 AS $compile$
 BEGIN
-    -- If two connections write rules at once, the second sees those of the first.
-    PERFORM pg_advisory_xact_lock(hashtextextended('memoir._compile_redaction', 0));
     BEGIN
         PERFORM c.rule FROM _compiled_rules() AS c WHERE '' ~ c.rule;
     EXCEPTION WHEN invalid_regular_expression THEN

@@ -5,8 +5,6 @@ CREATE OR REPLACE FUNCTION _refresh_modes() RETURNS void
     SET search_path FROM CURRENT SET extra_float_digits = 1
 AS $$
 BEGIN
-    -- If two connections change rows at once, the second sees those of the first.
-    PERFORM pg_advisory_xact_lock(hashtextextended('memoir._refresh_modes', 0));
     UPDATE mode
     SET expansions = compiled.expansions,
         model_id = compiled.model_id, dimensions = compiled.dimensions,

@@ -33,6 +33,31 @@ CREATE OR REPLACE FUNCTION _while_of_type(place text, type oid, expression text,
     RETURN format('CASE WHEN pg_catalog.pg_typeof(%s)::oid OPERATOR(pg_catalog.=) %s::oid '
                   'THEN %s ELSE %s END', place, type, expression, _printed(place, result));
 
+-- For types that do not hold whatever may be printed. An error here would leave the row without
+-- even a key: all rows of its statement, or of its batch, would stay out of memory with it.
+CREATE OR REPLACE FUNCTION _if_it_fits(place text, result text, made text, otherwise text)
+    RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN format('CASE WHEN pg_catalog.pg_input_is_valid(pg_catalog.concat(%s), %L) THEN %s '
+                  'WHEN %1$s IS NOT NULL THEN %4$s END', place, result, made, otherwise);
+
+-- json may have \u0000, and numbers, that jsonb refuses: such a document is its text.
+CREATE OR REPLACE FUNCTION _json_of(place text, result text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN _if_it_fits(place, result,
+                       format('pg_catalog.to_jsonb(%s)', _printed(place, result)),
+                       format('pg_catalog.to_jsonb(%s)', _printed(place, 'text')));
+
+-- A date or time without zone. What is outside the years 1 to 99999 may have no time in a zone, and
+-- is before or after everything.
+CREATE OR REPLACE FUNCTION _time_of(place text, zone text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN format(
+        'CASE WHEN pg_catalog.right(%s, 2) = ''BC'' THEN ''-infinity'' '
+        'WHEN pg_catalog.length(pg_catalog.split_part(%1$s, ''-'', 1)) > 5 THEN ''infinity'' '
+        'ELSE %s AT TIME ZONE %L END',
+        format('pg_catalog.concat(%s)', place), _printed(place, 'timestamp'), zone);
+
 -- A column as text, json, time or number; NULL if its type does not fit. A type of PostgreSQL reads
 -- what it prints, with the settings of a trigger.
 CREATE OR REPLACE FUNCTION _column_as(wanted text, place text, type oid, zone text) RETURNS text
@@ -41,6 +66,7 @@ CREATE OR REPLACE FUNCTION _column_as(wanted text, place text, type oid, zone te
 AS $$
 DECLARE
     base CONSTANT regtype := _base_type(type);
+    scalar CONSTANT text := _printed(place, 'json') || ' OPERATOR(pg_catalog.#>>) ''{}''';
 BEGIN
     RETURN CASE
         WHEN wanted IN ('text', 'json') AND base IN ('text', 'varchar', 'name')
@@ -48,19 +74,19 @@ BEGIN
         WHEN wanted IN ('text', 'json') AND base = 'bpchar'::regtype
         THEN format('pg_catalog.rtrim(%s)', _column_as('text', place, 'text'::regtype, zone))
         WHEN wanted = 'text' AND base IN ('json', 'jsonb')
-        THEN _while_of_type(place, type, format('%s OPERATOR(pg_catalog.#>>) ''{}''',
-                                                _printed(place, 'json')), 'text')
-        WHEN wanted = 'json' AND base::oid < 16384
-        THEN _printed(place, CASE base WHEN 'json'::regtype THEN 'jsonb'
-                                       ELSE format_type(base, -1) END)
+        THEN _while_of_type(place, type, CASE base WHEN 'jsonb'::regtype THEN scalar
+                 ELSE _if_it_fits(place, 'jsonb', scalar, _printed(place, 'text')) END, 'text')
+        WHEN wanted = 'json' AND base IN ('json', 'json[]')
+        THEN _json_of(place, replace(base::text, 'json', 'jsonb'))
+        WHEN wanted = 'json' AND base::oid < 16384 THEN _printed(place, format_type(base, -1))
         WHEN wanted IN ('text', 'json') THEN _printed(place, 'text')
         WHEN wanted = 'time' AND base = 'timestamptz'::regtype
         THEN _printed(place, 'timestamptz')
         WHEN wanted = 'time' AND base IN ('timestamp', 'date')
-        THEN _while_of_type(place, type, format('%s AT TIME ZONE %L',
-                                                _printed(place, 'timestamp'), zone), 'timestamptz')
-        WHEN wanted = 'number'
-             AND base IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric')
+        THEN _while_of_type(place, type, _time_of(place, zone), 'timestamptz')
+        WHEN wanted = 'number' AND base = 'numeric'::regtype
+        THEN _if_it_fits(place, 'float8', _printed(place, 'float8'), '''infinity''')
+        WHEN wanted = 'number' AND base IN ('int2', 'int4', 'int8', 'float4', 'float8')
         THEN _printed(place, 'float8') END;
 END $$;
 

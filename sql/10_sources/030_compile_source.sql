@@ -228,7 +228,9 @@ BEGIN
         ('created_at', 'created_at',
          'coalesce(_check_time(n.created_at, ''created_at''), now())'),
         ('valid_until', 'valid_until',
-         '_row_until(n.valid_until, coalesce(n.created_at, now()))')
+         '_row_until(n.valid_until, '
+         || CASE WHEN mapping ? 'created_at' THEN 'coalesce(n.created_at, now()))'
+                 ELSE 'now())' END)
     ) AS m (output, name, made)
     WHERE mapping ? m.output;
     RETURN format($statement$

@@ -59,7 +59,7 @@ END $$;
 
 COMMENT ON FUNCTION event_add(text, jsonb, text, timestamptz) IS
     'Appends an event and returns its id, NULL while memory is off. type: 1 to 100 characters; '
-    'task_failed, task_completed, alert, layer2_health and escalation are recalled '
-    '(mode.event_types), others are stored only. payload: JSON but not null, redacted as by '
+    'task_failed, task_completed, alert, layer2_health and escalation are recalled, and what you '
+    'add to mode.event_types; others are stored only. payload: JSON but not null, redacted as by '
     'redact(). created_at: when it happened, 1970 to a day from now; NULL: now. Errors: ME006 '
     'user, ME010 type or payload, ME011 time. Source: D0 1.5.';

@@ -269,6 +269,16 @@ BEGIN
            m.reason, NULL, NULL, NULL, m.importance, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM _not_recalled(owner, model.model_id, known_until, CASE WHEN large THEN 1000 END,
                        only_memory) AS m
+    UNION ALL
+    (SELECT NULL, 'event', NULL, e.event_id, e.line, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            'not in mode.event_types', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            NULL
+     FROM event AS e
+     WHERE only_memory IS NULL AND e.user_id = owner
+       AND NOT (e.type = ANY (settings.event_types) OR _is_log(e.type))
+       AND e.created_at > at - settings.event_hours * interval '1 hour' AND e.created_at <= at
+     ORDER BY e.created_at DESC, e.event_id DESC
+     LIMIT settings.event_limit)
     ORDER BY 1 NULLS LAST, 11 DESC NULLS LAST, 3, 4
     LIMIT 1000;
 END $$;
@@ -278,15 +288,15 @@ COMMENT ON FUNCTION memory_explain(halfvec, text, int, text, text, text, timesta
     'in the block: in block, profile, no vector and no words to compare, below minimum relevance, '
     'below threshold, expired, not valid yet, beyond the candidate limit, beyond the line limit, '
     'duplicate of ..., told by ... (the memory made from it, or all it was made from, is in the '
-    'block), over budget, not near the question, not known yet, no trace of the active model, '
-    'memory is off, the session is temporary, or its status. place: order of choice. tokens: of '
-    'its line, or of its summary where only that fits. How the parts make relevance and score: '
-    'comments on table mode; for a mode of vector and words alone score = relevance x decay x '
-    'weight. boost: what names and times in the question added to relevance. neighbours and '
-    'session: what the turns next to it and the best of its session added to the score, which is '
-    'squared first (mode conversation); the sum is multiplied by what the line is worth '
-    '(mode.question_factor, detail_weight, cost_power). matched: the words of the question that '
-    'the memory has, synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords '
+    'block), over budget, not near the question, not known yet, no trace of the active model, not '
+    'in mode.event_types, memory is off, the session is temporary, or its status. place: order of '
+    'choice. tokens: of its line, or of its summary where only that fits. How the parts make '
+    'relevance and score: comments on table mode; for a mode of vector and words alone score = '
+    'relevance x decay x weight. boost: what names and times in the question added to relevance. '
+    'neighbours and session: what the turns next to it and the best of its session added to the '
+    'score, which is squared first (mode conversation); the sum is multiplied by what the line is '
+    'worth (mode.question_factor, detail_weight, cost_power). matched: the words of the question '
+    'that the memory has, synonyms ("认证 → auth"), and in a mode with keyword_weight its keywords '
     '("keyword auth"). via: the link that brought it in. only_memory: a memory id, to ask about '
     'that one alone. At most 1,000 rows, the block first; for a user with indexes of their own '
     'those near the question, and of memories that cannot be recalled those among the newest '

@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION compile_configuration() RETURNS void
     SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
+    PERFORM _lock_configuration();
     PERFORM _refresh_redaction();
     PERFORM _refresh_constants();
     PERFORM _refresh_expansions();

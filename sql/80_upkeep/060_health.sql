@@ -147,6 +147,8 @@ DECLARE
         UNION ALL
         SELECT c.relname FROM pg_class AS c WHERE c.oid IN (SELECT _hidden_configuration())
         ORDER BY relname);
+    keeper CONSTANT name := _memoir_owner();
+    stray CONSTANT record := _first_of_anothers(keeper);
     others CONSTANT text[] := ARRAY(SELECT DISTINCT o.role FROM _rights_of_others() AS o
                                     ORDER BY o.role);
     lent CONSTANT text[] := ARRAY(SELECT l.object FROM _lent_rights() AS l ORDER BY l.object);
@@ -178,14 +180,17 @@ BEGIN
                 THEN 'with other rights than theirs: ' || array_to_string(amiss, ', ')
                 ELSE 'reader, agent, worker, admin' END,
            CASE WHEN cardinality(missing) NOT IN (0, 4) OR locked_out <> '{}' OR amiss <> '{}'
-                THEN 'As the owner of the schema and pgvector: SELECT memoir.grant_access();' END;
+                THEN 'As the owner of the schema: SELECT memoir.grant_access(); It says what the '
+                     'owner of pgvector must grant.' END;
     RETURN QUERY
     SELECT 'security',
-           CASE WHEN bare <> '{}' OR lent <> '{}' THEN 'error'
+           CASE WHEN bare <> '{}' OR lent <> '{}' OR stray.name IS NOT NULL THEN 'error'
                 WHEN others <> '{}' OR wider <> '{}' THEN 'warning' ELSE 'ok' END,
            CASE WHEN bare <> '{}' THEN 'off, or another than ours, for ' || _some_of(bare)
                 WHEN lent <> '{}' THEN 'passed over by ' || _some_of(lent)
                                        || ', with the rights of the owner'
+                WHEN stray.name IS NOT NULL
+                THEN format('%s belongs to %s, and the rest to %s', stray.name, stray.owner, keeper)
                 WHEN others <> '{}' THEN 'on; other roles may write here: ' || _some_of(others)
                 WHEN wider <> '{}' THEN 'on; others'' policies add to it: ' || _some_of(wider)
                 WHEN _sees_one_user() THEN format('on; %s sees one user at a time', current_user)
@@ -196,6 +201,8 @@ BEGIN
                 THEN 'As the owner of the tables: '
                      || (SELECT string_agg(l.repair, ' ' ORDER BY l.object)
                          FROM _lent_rights() AS l)
+                WHEN stray.name IS NOT NULL
+                THEN format('As %s: ALTER TABLE %s OWNER TO %I;', stray.owner, stray.name, keeper)
                 WHEN others <> '{}' OR wider = '{}'
                 THEN 'As the owner of the tables: ' || _advice_on_others()
                 ELSE format('Unless its roles may read rows of all users: DROP POLICY %s;',
@@ -317,6 +324,7 @@ BEGIN
            coalesce(nullif(concat_ws('; ', 'invalid: ' || nullif(_some_of(invalid), ''),
                                      nullif(said.faults, '')), ''),
                     CASE indexed WHEN 0 THEN 'no user has enough memories for any'
+                                 WHEN 1 THEN 'one user has its own'
                                  ELSE indexed || ' users have their own' END),
            CASE WHEN invalid <> '{}'
                 THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
@@ -501,7 +509,9 @@ BEGIN
                 THEN 'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();'
                 WHEN stale <> '{}'
                 THEN concat_ws(' ', _holds_back_vacuum(now() - interval '1 hour'),
-                               format('VACUUM (ANALYZE) memoir.%I;', stale[1])) END;
+                               (SELECT format('VACUUM (ANALYZE) %s;',
+                                              string_agg(format('memoir.%I', t), ', '))
+                                FROM unnest(stale) AS t)) END;
     RETURN QUERY
     SELECT 'partitions', CASE WHEN crowded THEN 'warning' ELSE 'ok' END,
            CASE WHEN crowded

@@ -423,30 +423,36 @@ EXCEPTION WHEN insufficient_privilege THEN
         USING HINT = 'As the owner of pgvector and its schema: ' || statements;
 END $$;
 
--- Say, a copy of a table that a superuser has made here before an upgrade. Without our roles only
--- tables of users stand in the way, which get a policy.
+-- Say, a copy of a table that a superuser has made here before an upgrade, or one that he restored.
+-- Without our roles only tables of users stand in the way, which get a policy.
+CREATE OR REPLACE FUNCTION _first_of_anothers(keeper name, OUT name text, OUT owner name)
+    LANGUAGE plpgsql STABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT format('%I.%I', current_schema(), c.relname), pg_get_userbyid(c.relowner)
+    INTO name, owner
+    FROM pg_class AS c
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
+      AND NOT pg_has_role(keeper, c.relowner, 'USAGE')
+      AND (c.relkind IN ('r', 'p') AND _has_user(c.oid)
+           OR EXISTS (SELECT FROM unnest(_role_names()) AS r WHERE to_regrole(r) IS NOT NULL))
+    ORDER BY c.relkind = 'S', c.relname LIMIT 1;
+END $$;
+
 CREATE OR REPLACE FUNCTION _refuse_what_is_anothers() RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    foreign_one record;
+    stray CONSTANT record := _first_of_anothers(current_user);
 BEGIN
-    SELECT format('%I.%I', current_schema(), c.relname) AS name,
-           pg_get_userbyid(c.relowner) AS owner
-    INTO foreign_one
-    FROM pg_class AS c
-    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
-      AND NOT pg_has_role(c.relowner, 'USAGE')
-      AND (c.relkind IN ('r', 'p') AND _has_user(c.oid)
-           OR EXISTS (SELECT FROM unnest(_role_names()) AS r WHERE to_regrole(r) IS NOT NULL))
-    ORDER BY c.relkind = 'S', c.relname LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION '% belongs to "%", so "%" cannot set rights on it', foreign_one.name,
-                foreign_one.owner, current_user
+    IF stray.name IS NOT NULL THEN
+        RAISE EXCEPTION '% belongs to "%", so "%" cannot set rights on it', stray.name,
+                stray.owner, current_user
             USING ERRCODE = 'insufficient_privilege',
                   HINT = format('As "%s": ALTER TABLE %s OWNER TO %I; or SET SCHEMA another.',
-                                foreign_one.owner, foreign_one.name, current_user);
+                                stray.owner, stray.name, current_user);
     END IF;
 END $$;
 

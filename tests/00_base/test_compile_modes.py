@@ -155,6 +155,25 @@ def test_a_weight_and_a_half_life_that_change_at_once_both_act(db, dsn):
     assert scores(db, mode="plan") == pytest.approx({"fact": 0.75}, abs=1e-9)
 
 
+def test_who_changes_a_mode_waits_for_others_before_he_holds_it(db, dsn):
+    change = "UPDATE memoir.mode SET when_boost = %s WHERE name = 'chat'"
+    with psycopg.connect(dsn) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("SET deadlock_timeout = '10ms'")
+        other.execute("UPDATE memoir.setting SET value = value WHERE name = 'log_recalls'")
+        said = pool.submit(db.execute, change, (1,))
+        until_blocked(other)
+        other.execute(change, (2,))
+        other.commit()
+        said.result()
+    assert value(db, "SELECT when_boost FROM memoir.mode WHERE name = 'chat'") == 1
+
+
+def test_whatever_something_is_derived_from_is_changed_in_turn(tx):
+    has = "SELECT array_agg(DISTINCT tgrelid::regclass::text) FROM pg_trigger WHERE tgname"
+    derived = value(tx, f"{has} LIKE 'compile%%'")
+    assert sorted(derived) == sorted(value(tx, f"{has} = 'take_turns'"))
+
+
 def test_a_deleted_weight_is_one(tx):
     remember(tx, "tea to buy", "task", created_at=NOW)
     tx.execute("DELETE FROM memoir.mode_weight WHERE (mode, kind) = ('execute', 'task')")

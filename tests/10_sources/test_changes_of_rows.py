@@ -654,6 +654,58 @@ def test_what_cannot_be_stored_waits(tasks, column, given, code):
     assert ([each for each, _ in waiting(tasks)], memories(tasks)) == ([code], {})
 
 
+# A column, what it is for memory, what fits, what no jsonb, timestamptz or float8 holds; whether
+# the row is stored.
+UNFIT = [
+    ("json", {"data": ["part"]}, "{}", r'{"a": "\u0000"}', True),
+    ("json[]", {"data": ["part"]}, "{}", r'{"\"\\u0000\""}', True),
+    ("json", {"content": ["content", "part"]}, "1", r'"\u0000"', True),
+    ("date", {"created_at": "part"}, "2026-01-01", "300000-01-01", False),
+    ("timestamp", {"created_at": "part"}, "2026-01-01", "294276-12-31 23:00", False),
+    ("timestamp", {"valid_until": "part"}, "2999-01-01", "294276-12-31 23:00", True),
+    ("date", {"valid_until": "part"}, "2999-01-01", "4714-11-24 BC", True),
+    ("numeric", {"importance": "part"}, "0.5", "1e400", False),
+]
+
+
+@pytest.mark.parametrize(("column", "output", "good", "bad", "stored"), UNFIT)
+def test_a_value_that_no_type_of_memory_holds_keeps_no_other_row_out(
+    app, column, output, good, bad, stored
+):
+    zone = "Asia/Tokyo" if "BC" in bad else "America/New_York"
+    app.execute("SELECT set_config('TimeZone', %s, true)", (zone,))
+    app.execute(f"CREATE TABLE t (id int PRIMARY KEY, content text, part {column})")
+    attach(app, "t", **{"content": ["content"], **output})
+    add = "INSERT INTO t VALUES (%s, 'tea', %s), (%s, 'jam', %s), (%s, 'rum', %s)"
+    app.execute(add, (1, good, 2, bad, 3, good))
+    app.execute("ALTER TABLE t DISABLE TRIGGER USER")
+    app.execute(add, (4, good, 5, bad, 6, good))
+    app.execute("ALTER TABLE t ENABLE TRIGGER USER")
+    fill(app, "t")
+    keys = "SELECT array_agg(source_key ORDER BY source_key) FROM memoir.{}"
+    there = ["1", "2", "3", "4", "5", "6"] if stored else ["1", "3", "4", "6"]
+    assert value(app, keys.format("memory")) == there
+    assert value(app, keys.format("source_error")) == (None if stored else ["2", "5"])
+    app.execute("UPDATE t SET part = %s", (good,))
+    assert (len(memories(app, "t")), waiting(app, "t")) == (3, [])
+
+
+MAPPED = ["", "user_column", "summary", "importance", "subject", "status", "created_at"]
+
+
+@pytest.mark.parametrize("output", [*MAPPED, "valid_until"])
+def test_a_row_takes_one_attempt_whatever_the_mapping_has(app, output):
+    kind = {"importance": "float8", "created_at": "date", "valid_until": "date"}.get(output, "text")
+    app.execute(f"CREATE TABLE t (id int PRIMARY KEY, content text, part {kind})")
+    more = {output: "part", "user_id": None if output == "user_column" else USER}
+    attach(app, "t", content=["content"], **{name: more[name] for name in more if name})
+    app.execute("SET LOCAL track_functions = 'all'")
+    good = {"float8": "0.5", "date": "2026-01-01", "text": "active"}[kind]
+    app.execute("INSERT INTO t VALUES (1, 'tea', %s)", (good,))
+    again = "SELECT count(*) FROM pg_stat_xact_user_functions WHERE funcname = '_source_added'"
+    assert (value(app, again), value(app, "SELECT count(*) FROM memoir.memory")) == (0, 1)
+
+
 def test_a_row_without_a_user_waits_for_nobody(app):
     app.execute("ALTER TABLE tasks ADD owner text")
     attach(app, "tasks", user_id=None, user_column="owner")

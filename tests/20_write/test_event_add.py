@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.rows import NOW, add_event, lines, recall, value
+from tests.rows import NOW, add_event, explain, lines, recall, value
 
 
 def test_an_event_is_kept_with_type_payload_and_time(tx):
@@ -35,6 +35,11 @@ def test_an_event_of_another_type_is_kept_and_not_recalled(tx):
     add_event(tx, "heartbeat", {"n": 1})
     assert value(tx, "SELECT count(*) FROM memoir.event") == 1
     assert lines(recall(tx).block) == []
+    assert explain(tx, mode="search") == []  # it recalls no events at all
+    (told,) = explain(tx)
+    assert (told.content, told.reason) == ('[heartbeat] {"n": 1}', "not in mode.event_types")
+    tx.execute("UPDATE memoir.mode SET event_types = event_types || '{heartbeat}'")
+    assert lines(recall(tx).block) == [told.content]
 
 
 def test_a_call_in_plain_sql_works(tx):

@@ -115,6 +115,18 @@ def test_a_text_that_fails_is_named_and_the_rest_goes_on(
     assert without_vector(db) == 1
 
 
+def test_a_text_that_fails_is_found_by_halves(
+    db: psycopg.Connection, run: Run, api: OpenAIServer
+) -> None:
+    notes(db, 100)
+    api.always = lambda reply: (
+        status(500)(reply) if "ada note 57" in api.embeddings[-1]["input"] else reply
+    )
+    (filled,) = run(batch=100)
+    assert (filled.done, len(run.__dict__["sleeps"])) == (99, 4)
+    assert len(api.embeddings) - 5 <= 14  # without the five of the whole batch
+
+
 def test_many_texts_that_fail_but_not_in_a_row_are_no_outage(
     db: psycopg.Connection, run: Run, api: OpenAIServer
 ) -> None:
@@ -129,9 +141,9 @@ def test_it_waits_as_long_as_it_is_asked_to(
     db: psycopg.Connection, run: Run, api: OpenAIServer
 ) -> None:
     notes(db, 3)
-    api.fail(status(429, retry_after="7"), status(500))
+    api.fail(status(429, retry_after="7"), status(500), status(429, retry_after="0"))
     assert run() == [Batch(3, {})]
-    assert run.__dict__["sleeps"] == [7, 4]
+    assert run.__dict__["sleeps"] == [7, 4, 15]
 
 
 @pytest.mark.parametrize("fault", [status(500), status(503), status(401), reset])

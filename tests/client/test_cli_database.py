@@ -112,7 +112,8 @@ def test_a_role_without_rights_is_told_of_the_roles_there_are(
     monkeypatch.setenv("PGOPTIONS", "-c role=pg_monitor")
     done = memoir(*command)
     assert "permission denied for schema memoir" in done.output
-    assert "GRANT memoir_agent TO the role of --dsn" in done.output
+    assert "who created the roles: GRANT memoir_agent TO the role of --dsn" in done.output
+    assert "memoir_worker is for memoir worker" in done.output
     assert done.exit_code == 1
 
 
@@ -214,6 +215,7 @@ def test_doctor_finds_the_embedder_that_does_not_fit(dsn: str, db: psycopg.Conne
     db.execute("SELECT memoir.use_model('another', 8)")
     done = CliRunner().invoke(cli.main, ["--dsn", dsn, "doctor"])
     assert "fail  model       another filled this database" in done.stdout
+    assert "from your own program: MEMOIR_EMBEDDER=none" in done.stdout
     assert done.exit_code == 1
 
 

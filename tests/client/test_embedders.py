@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from tests.client.conftest import needs_wordllama
 from tests.openai_server import (
@@ -25,6 +26,7 @@ from tests.openai_server import (
     status,
     truncated,
 )
+from tests.rows import without_vector
 
 from pgmemoir import (
     AsyncMemoir,
@@ -39,6 +41,7 @@ from pgmemoir import (
     forks,
     openai_api,
 )
+from pgmemoir.embedders import TextsRefused
 
 pytestmark = pytest.mark.once
 
@@ -192,8 +195,10 @@ def test_a_server_that_takes_few_texts_at_once_gets_as_many(api: Api) -> None:
 def test_one_text_that_is_refused_makes_no_requests_smaller(api: Api) -> None:
     embedder = api.embedder()
     api.always = lambda reply: status(400)(reply) if "bad" in api.embeddings[-1]["input"] else reply
-    with pytest.raises(EmbedderUnavailable, match="HTTP 400"):
-        embedder.embed(["a", "bad", "c"])
+    with pytest.raises(TextsRefused, match="HTTP 400") as caught:
+        embedder.embed(["a", "bad", "", "cc"])
+    first, bad, *others = caught.value.answers
+    assert (first, bad.fault, others) == ([1, 1, 0], "request", [[0, 0, 0], [2, 1, 0]])
     embedder.embed(["a"] * 100)
     assert len(api.embeddings[-1]["input"]) == 100
 
@@ -245,6 +250,26 @@ def test_a_text_that_is_too_long_for_a_server_goes_by_its_beginning(api: Api, fa
     assert vectors == [[4, 1, 0], [250, 1, 0], [11, 1, 0], [150, 1, 0]]
 
 
+def test_what_was_too_long_for_a_server_is_not_tried_again_and_again(api: Api) -> None:
+    most = 600
+    texts = ["four", *["s" * 4000] * 5, "eleven char"]
+
+    def short(reply: Reply) -> Reply:
+        long = any(len(text) > most for text in api.embeddings[-1]["input"])
+        return status(400)(reply) if long else reply
+
+    api.always = short
+    embedder = api.embedder()
+    wanted = [[4, 1, 0], *[[500, 1, 0]] * 5, [11, 1, 0]]
+    assert embedder.embed(texts) == wanted
+    asked = len(api.embeddings)
+    assert embedder.embed(texts) == wanted
+    # A refusal and a vector for each long one; the others are not asked for again.
+    assert len(api.embeddings) - asked == 2 * 5 + 2
+    most = 4000  # it was a word, not the length: nothing is cut for good
+    assert [embedder.embed(texts[1:2])[0][0] for _ in range(3)] == [1000, 2000, 4000]
+
+
 @pytest.mark.parametrize("left_out", [{0}, {0, 1, 2}])
 def test_an_index_may_be_left_out(api: Api, left_out: set[int]) -> None:
     def without(reply: Reply) -> Reply:
@@ -281,6 +306,7 @@ def test_an_answer_may_tell_of_a_server_that_is_away(api: Api) -> None:
         lambda _: Reply({"data": [{"index": 0, "embedding": "not base64"}]}),
         lambda _: Reply({"data": [{"index": 0, "embedding": "AAAA"}]}),
         lambda _: Reply({"data": [{"index": 0, "embedding": []}]}),
+        lambda _: Reply({"data": [{"index": 0, "embedding": [[1.0, 2.0]]}]}),
         lambda _: Reply({"surprise": True}),
         lambda _: Reply(b"<html>"),
     ],
@@ -425,6 +451,13 @@ def test_an_address_that_leads_elsewhere_is_named(api: Api) -> None:
         api.embedder().embed(["x"])
 
 
+def test_an_address_that_leads_back_to_itself_is_named(api: Api) -> None:
+    api.always = lambda _: Reply(None, 307, {"Location": f"{api.url}/embeddings"})
+    with pytest.raises(EmbedderUnavailable, match="redirects in a circle") as caught:
+        api.embedder().embed(["x"])
+    assert caught.value.fault == "settings"
+
+
 def test_a_bad_answer_teaches_no_dimensions(api: Api) -> None:
     embedder = api.embedder()
     uneven = [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]
@@ -453,6 +486,23 @@ def test_a_client_recalls_by_words_while_the_api_is_down(
         memory.remember("the session cookie is called harbor_sid")
         assert "harbor_sid" in memory.context("what is the session cookie called?")
     assert [warning.category for warning in recwarn] == [EmbedderUnavailable]
+
+
+def test_a_client_warns_of_a_refused_text_and_of_an_outage_once_each(
+    api: Api, dsn: str, db: psycopg.Connection, recwarn: pytest.WarningsRecorder
+) -> None:
+    api.always = lambda reply: status(400)(reply) if "bad" in api.embeddings[-1]["input"] else reply
+    with Memoir(dsn, embedder=api.embedder()) as memory:
+        memory.remember_many([{"content": text} for text in ("tea", "bad", "milk")])
+        assert without_vector(db) == 1
+        memory.remember("bad")
+        api.always = status(500)
+        memory.context("what is drunk?")
+    said = [str(warning.message).partition(":")[0] for warning in recwarn]
+    assert said == [
+        "a text without a vector goes by words alone",
+        "no embedder, memory goes by words alone",
+    ]
 
 
 def test_tasks_recall_by_words_while_the_api_drips(api: Api, dsn: str) -> None:

@@ -271,6 +271,35 @@ def test_jsonl_has_the_fields_of_remember_and_their_names_in_sql() -> None:
     ]
 
 
+def test_of_our_export_current_memories_come_with_the_tags_that_people_gave() -> None:
+    words = [{"keyword": "green", "origin": "user_tag"}, {"keyword": "tea", "origin": "system"}]
+    tea = {
+        "memory_id": 7,
+        "content": "tea",
+        "status": "active",
+        "origin": "agent",
+        "data": {"a": 1},
+    }
+    lines = [
+        {"user": {"settings": {}}},
+        {"memory": {**tea, "keywords": words, "embedding": [1, 2]}},
+        {"memory": {**tea, "status": "forgotten"}},
+        {},
+    ]
+    found = items("jsonl", "\n".join(map(json.dumps, lines)))
+    assert (found.lines, found.skipped) == ([2], 1)
+    assert found.memories == [
+        {
+            "content": "tea",
+            "kind": "general",
+            "source": "agent",
+            "data": {"a": 1},
+            "keywords": ["green"],
+            "vector": [1, 2],
+        }
+    ]
+
+
 @pytest.mark.parametrize(
     ("format", "text", "problem"),
     [

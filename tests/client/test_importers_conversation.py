@@ -77,7 +77,13 @@ def test_the_speaker_may_have_seven_names(key: str) -> None:
     assert (turn["speaker"], turn["content"]) == ("Caroline", "Caroline: hi")
 
 
-@pytest.mark.parametrize("text", ["Caroline: hi", "caroline : hi", "Caroline：你好"])
+def test_who_has_no_name_has_a_role() -> None:
+    assert contents(
+        [{"speaker": " ", "author": {"name": None, "role": " user "}, "text": "hi"}]
+    ) == ["user: hi"]
+
+
+@pytest.mark.parametrize("text", ["Caroline: hi", "caroline : hi", " Caroline：你好"])
 def test_the_speaker_is_not_named_twice(text: str) -> None:
     assert contents([{"speaker": "Caroline", "text": text}]) == [text]
 

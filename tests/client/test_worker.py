@@ -30,7 +30,6 @@ from tests.openai_server import (
     Reply,
     cut_off,
     dripping,
-    duplicate_ids,
     empty,
     refuses,
     reset,
@@ -196,8 +195,8 @@ SILENCE = (
         *SILENCE,
         (status(400), "HTTP 400"),
         (wrong_dimension, "9 dimensions, 8 were expected"),
-        (duplicate_ids, "other texts than were sent"),
-        (lambda reply: Reply({**reply.body, "data": reply.body["data"][1:]}), "2 vectors for 3"),
+        (lambda _: Reply({"data": [{"index": 3, "embedding": [0.5] * 8}]}), "other texts than"),
+        (lambda reply: Reply({**reply.body, "data": reply.body["data"][1:]}), "0 vectors for 1"),
     ],
 )
 def test_an_embedder_that_fails_loses_nothing(
@@ -234,10 +233,11 @@ def test_a_chat_model_that_fails_loses_nothing(
 ) -> None:
     wants_keywords(db)
     api.always = fault
-    work(timeout=0.1 if fault in (silent, dripping) else 20)
+    log = work(timeout=0.1 if fault in (silent, dripping) else 20)
     ((state, _, error),) = errors(db)
     assert (from_model(db), state) == ([], "waiting")
     assert reason in error
+    assert all(entry["reason"] for entry in log if entry["event"] == "job")
     api.always = None
     later(db)
     assert outcomes(work()) == ["done"]
@@ -317,16 +317,21 @@ def test_an_embedder_that_ends_its_thread_fails_at_its_jobs_and_the_worker_ends(
     worker.stop()
 
 
-def test_one_text_that_is_refused_does_not_keep_other_users(
-    db: psycopg.Connection, work: Work, api: OpenAIServer
+@pytest.mark.parametrize("fault", [status(400), status(403), status(500), reset])
+def test_one_text_at_which_the_model_fails_keeps_no_other(
+    db: psycopg.Connection, work: Work, api: OpenAIServer, fault: Fault
 ) -> None:
-    notes(db, 3)
-    notes(db, 3, "bob")
+    db.execute("SELECT memoir.use_model('openai/m', 8)")
+    notes(db, 50)
+    notes(db, 50, "bob")
     api.always = lambda reply: (
-        status(400)(reply) if "bob note 1" in api.embeddings[-1]["input"] else reply
+        fault(reply) if "bob note 7" in api.embeddings[-1]["input"] else reply
     )
-    assert sorted(outcomes(work())) == ["done", "waiting"]
-    assert without_vector(db) == 3
+    log = work()
+    assert (outcomes(log), log[-1]["failed"]) == (["done", "done"], 1)
+    assert without_vector(db) == 1
+    assert [state for state, *_ in errors(db)] == ["waiting"]
+    assert len({str(request["input"]) for request in api.embeddings}) <= 1 + 2 * 7
 
 
 def test_a_vector_that_cannot_be_stored_comes_back_by_itself(

@@ -82,6 +82,19 @@ def test_what_another_has_made_there_is_named(owned, owner, server):
     assert said.message_hint.startswith('As "postgres": ALTER TABLE memoir.kept OWNER TO owner;')
 
 
+def test_a_table_that_became_anothers_is_named_with_the_way_back(owned, owner, server):
+    security = "SELECT status, value, advice FROM memoir.health() WHERE name = 'security'"
+    with psycopg.connect(**{**owned, "user": server.user}, autocommit=True) as superuser:
+        superuser.execute("ALTER TABLE memoir.event OWNER TO CURRENT_USER")
+        status, said, advice = owner.execute(security).fetchone()
+        assert (status, said) == (
+            "error",
+            "memoir.event belongs to postgres, and the rest to owner",
+        )
+        superuser.execute(advice.removeprefix("As postgres: "))
+    assert owner.execute(security).fetchone()[0] == "ok"
+
+
 def test_he_takes_away_what_he_installed(owner):
     assert migrations.down(owner, 0)
     assert owner.execute("SELECT to_regnamespace('memoir')").fetchone() == (None,)

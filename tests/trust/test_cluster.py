@@ -47,8 +47,8 @@ OF_A_SOURCE = {
 ROWS_OF_A_USER = {"memoir.job", "memoir.memory", "memoir.import"}
 # Each only spares work that is done twice, or orders those who write the same configuration.
 ADVISORY_LOCKS = {
-    "_compile_near_rows", "_count_words", "_make_profile", "_may_build", "_refresh_constants",
-    "_refresh_modes", "_refresh_redaction", "_waits_for_another"
+    "_compile_near_rows", "_count_words", "_lock_configuration", "_make_profile", "_may_build",
+    "_waits_for_another"
 }  # fmt: skip
 # The door, what row-level security asks of the node it runs on, how many profiles were made, and
 # whether rows of the application are locked.

@@ -208,6 +208,8 @@ def event(app: App, type: str, payload: str, at: datetime | None) -> None:
     """Record an event of TYPE.
 
     For example: memoir event task_failed '{"task": "deploy", "error": "timeout"}'
+
+    What is recalled has a type in memoir.mode.event_types.
     """
     content = parse_object(read_text(payload), "the payload")
     with app.memoir() as memory:

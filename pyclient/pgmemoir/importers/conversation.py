@@ -284,11 +284,13 @@ class _Reader:
         return time
 
     def _check(self, turn: NewMemory, start: int) -> None:
-        """Check for what the database would refuse, while the line is still known."""
+        """Check for what the database would refuse, while the line is still known.
+
+        Who speaks stands in the text.
+        """
         try:
             clean_text(turn["content"], "the text")
             clean_text(turn["session"], "the session")
-            clean_text(turn["speaker"], "the speaker")
         except MemoirError as error:
             raise self._document.fault(start, error.message) from error
         if len(turn["content"].encode()) > LARGEST_TEXT:
