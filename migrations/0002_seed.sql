@@ -52,7 +52,7 @@ INSERT INTO kind (kind_id, name, aliases, layer, half_life_days, importance, pri
     (2, 'learning', '{learnings}', 'semantic', 90, 0.5, 0, 'core',
         'Learnings', 'What was learned from work (D0 learnings).'),
     (3, 'event', '{events}', 'episodic', 1, 0.5, 0, 'temporary',
-        'Recent events', 'What happened, as a memory; see also event_add() (D0 cecelia_events).'),
+        'Recent events', 'What happened, as a memory; see event_add() (D0 cecelia_events).'),
     (4, 'okr', '{okrs}', 'profile', NULL, 0.5, 0, 'core',
         'Goals', 'A goal; in its data title, status, priority, progress (D0 goals).'),
     (5, 'capability', '{capabilities}', 'profile', NULL, 0.5, 0, 'core',

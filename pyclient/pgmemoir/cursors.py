@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 import psycopg
 from psycopg import postgres
-from psycopg.adapt import AdaptersMap
-from psycopg.pq import PipelineStatus, TransactionStatus
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import AdaptersMap, Loader
+from psycopg.pq import Format, PipelineStatus, TransactionStatus
 from psycopg.rows import tuple_row
 from psycopg.types.array import register_all_arrays
 from psycopg.types.json import set_json_loads
@@ -36,11 +38,49 @@ def _read(document: str | bytes) -> Any:
         return document if isinstance(document, str) else document.decode()
 
 
-def _own_adapters() -> AdaptersMap:
+_TIME = postgres.types["timestamptz"].oid
+
+
+def _plain_adapters() -> AdaptersMap:
     adapters = AdaptersMap(types=postgres.types)
     postgres.register_default_adapters(adapters)
     register_all_arrays(adapters)
+    return adapters
+
+
+_2000 = datetime(2000, 1, 1, tzinfo=UTC)
+_PLAIN_TIMES = _plain_adapters().get_loader(_TIME, Format.BINARY)
+
+
+class _Times(Loader):
+    """Reads times; one that Python does not have is in UTC, or the first or last that it has.
+
+    ``9999-12-31`` is often written for "always", and in Asia that is the year 10000.
+    """
+
+    format = Format.BINARY
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        assert _PLAIN_TIMES is not None
+        self._load = _PLAIN_TIMES(oid, context).load
+
+    def load(self, data: Buffer) -> Any:
+        """The time of a value in PostgreSQL's binary form: microseconds since 2000."""
+        try:
+            return self._load(data)
+        except psycopg.DataError:
+            since_2000 = int.from_bytes(data, "big", signed=True)
+            try:
+                return _2000 + timedelta(microseconds=since_2000)
+            except OverflowError:
+                return (datetime.max if since_2000 > 0 else datetime.min).replace(tzinfo=UTC)
+
+
+def _own_adapters() -> AdaptersMap:
+    adapters = _plain_adapters()
     set_json_loads(_read, adapters)
+    adapters.register_loader(_TIME, _Times)
     adapters.register_dumper(HalfVector, HalfVectorDumper)
     adapters.register_dumper(HalfVectors, HalfVectorDumper)
     return adapters
@@ -54,7 +94,7 @@ class Cursor(psycopg.Cursor[Row]):
 
     def __init__(self, conn: psycopg.Connection[Any]) -> None:
         super().__init__(conn, row_factory=tuple_row)
-        self.format = psycopg.pq.Format.BINARY
+        self.format = Format.BINARY
 
     @property
     def adapters(self) -> AdaptersMap:
@@ -67,7 +107,7 @@ class AsyncCursor(psycopg.AsyncCursor[Row]):
 
     def __init__(self, conn: psycopg.AsyncConnection[Any]) -> None:
         super().__init__(conn, row_factory=tuple_row)
-        self.format = psycopg.pq.Format.BINARY
+        self.format = Format.BINARY
 
     @property
     def adapters(self) -> AdaptersMap:

@@ -308,6 +308,10 @@ BEGIN
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';
+    WHEN foreign_key_violation THEN
+        -- What it was before may be a kind that was removed or renamed since.
+        PERFORM _check_kind(c.kind) FROM unnest(changed) AS c;
+        RAISE;
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,
                           change_id, run_id, undoes)

@@ -155,5 +155,5 @@ COMMENT ON FUNCTION undo_run(bigint, text, text) IS
     'files, a job) to the memories of a user, the last one first. Returns a row for each memory: '
     'undone_id, action (undone, undone before, left: changed since, or left because of another '
     'memory: one that the same decision changed, to be undone first, or one that has taken its '
-    'place), its first 200 characters and its status now. Errors: ME006 user, ME008 author, ME012 '
-    'no such run of this user.';
+    'place), its first 200 characters and its status now. Errors: ME002 one was of a kind that '
+    'there is no more, ME006 user, ME008 author, ME012 no such run of this user.';

@@ -72,6 +72,10 @@ DECLARE
     redacted CONSTANT jsonb := _redact_json(given);
     kept text;
 BEGIN
+    IF jsonb_typeof(given) <> 'object' THEN
+        RAISE EXCEPTION 'what a file said is not a JSON object, but %', left(given::text, 40)
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
+    END IF;
     IF redacted = given THEN
         RETURN written;
     END IF;

@@ -19,6 +19,18 @@ CREATE OR REPLACE FUNCTION _new_id(reading import, id bigint) RETURNS bigint
     RETURN CASE WHEN id NOT BETWEEN 1 AND reading.highest_id
                 THEN _refuse_id(id, reading.highest_id) ELSE id + reading.shift END;
 
+CREATE OR REPLACE FUNCTION _check_count(number int, what text) RETURNS int
+    LANGUAGE plpgsql
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF number < 0 THEN
+        RAISE EXCEPTION '% must not be negative, not %', what, number
+            USING ERRCODE = 'ME008', HINT = 'Export the user again.';
+    END IF;
+    RETURN number;
+END $$;
+
 -- What is stored in lower case has lost the capitals that a rule may ask for.
 CREATE OR REPLACE FUNCTION _redact_lower(word text) RETURNS text
     LANGUAGE sql STABLE
@@ -42,7 +54,9 @@ BEGIN
     UPDATE profile AS p
     SET settings = coalesce(bodies[1] -> 'settings', '{}'),
         rolling_summary = _redact(bodies[1] ->> 'rolling_summary'),
-        summarised_at = (bodies[1] ->> 'summarised_at')::timestamptz, updated_at = now()
+        summarised_at = _check_time((bodies[1] ->> 'summarised_at')::timestamptz,
+                                    'summarised_at'),
+        updated_at = now()
     WHERE p.user_id = reading.user_id;
 END $$;
 
@@ -55,29 +69,45 @@ BEGIN
                          next_position, questions)
     SELECT reading.user_id, _check_session(s.session_id), nextval('session_number_seq'),
            s.temporary, coalesce(_check_data(_redact_json(s.data)), '{}'),
-           _check_time(s.started_at, 'started_at'), s.ended_at, s.next_position,
-           coalesce(s.questions, 0)
+           _check_time(s.started_at, 'started_at'), _check_time(s.ended_at, 'ended_at'),
+           _check_count(s.next_position, 'next_position'),
+           _check_count(coalesce(s.questions, 0), 'questions')
     FROM unnest(bodies) WITH ORDINALITY AS b (body, place),
          jsonb_populate_record(NULL::session, b.body) AS s
     ORDER BY b.place;
 END $$;
 
+-- A message at or behind the place of the next one would be in its way.
 CREATE OR REPLACE FUNCTION _import_messages(reading import, bodies jsonb[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    beyond int;
 BEGIN
-    INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
-                         private, created_at)
-    SELECT reading.user_id, m.session_id, _check_turn(m.position), m.role, m.speaker, m.content,
-           estimate_tokens(m.content), coalesce(_check_data(_redact_json(m.data)), '{}'),
-           coalesce(m.private, false), _check_time(m.created_at, 'created_at')
-    FROM (
-        SELECT m.session_id, m.position, m.role, _check_speaker(_redact(m.speaker)) AS speaker,
-               _redact(m.content) AS content, m.data, m.private, m.created_at
-        FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::message, b.body) AS m
-        OFFSET 0
-    ) AS m;
+    WITH stored AS (
+        INSERT INTO message (user_id, session_id, position, role, speaker, content, tokens, data,
+                             private, created_at)
+        SELECT reading.user_id, m.session_id, _check_turn(m.position), m.role, m.speaker,
+               m.content, estimate_tokens(m.content),
+               coalesce(_check_data(_redact_json(m.data)), '{}'), coalesce(m.private, false),
+               _check_time(m.created_at, 'created_at')
+        FROM (
+            SELECT m.session_id, m.position, m.role, _check_speaker(_redact(m.speaker)) AS speaker,
+                   _redact(m.content) AS content, m.data, m.private, m.created_at
+            FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::message, b.body) AS m
+            OFFSET 0
+        ) AS m
+        RETURNING session_id, position
+    )
+    SELECT max(o.position) INTO beyond
+    FROM stored AS o JOIN session AS s ON s.user_id = reading.user_id
+                                      AND s.session_id = o.session_id
+    WHERE o.position >= s.next_position;
+    IF beyond IS NOT NULL THEN
+        RAISE EXCEPTION 'position % is not below the next_position of its session', beyond
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION _import_entities(reading import, bodies jsonb[]) RETURNS void
@@ -273,8 +303,10 @@ BEGIN
                m.source, m.source_key,
                _check_time(m.valid_from, 'valid_from') AS valid_from,
                _check_until(m.valid_until, m.valid_from) AS valid_until, m.lifetime, m.status,
-               m.retired_at, _check_time(m.created_at, 'created_at') AS created_at,
-               m.recorded_at, m.updated_at,
+               _check_time(m.retired_at, 'retired_at') AS retired_at,
+               _check_time(m.created_at, 'created_at') AS created_at,
+               _check_time(m.recorded_at, 'recorded_at') AS recorded_at,
+               _check_time(m.updated_at, 'updated_at') AS updated_at,
                _check_vector(m.vector, in_use.dimensions) AS embedding,
                CASE WHEN m.source IS NULL
                     THEN _content_hash(m.of_kind, m.slot, m.session_id, m.position, m.told)
@@ -349,8 +381,8 @@ BEGIN
         FROM given AS g, unnest(g.entity_ids) AS e (id)
     )
     INSERT INTO access (user_id, memory_id, count, last_at)
-    SELECT reading.user_id, g.memory_id, (g.recalled ->> 'count')::int,
-           (g.recalled ->> 'last_at')::timestamptz
+    SELECT reading.user_id, g.memory_id, _check_count((g.recalled ->> 'count')::int, 'count'),
+           _check_time((g.recalled ->> 'last_at')::timestamptz, 'last_at')
     FROM given AS g
     WHERE g.recalled IS NOT NULL;
 END $$;
@@ -362,7 +394,7 @@ AS $$
 BEGIN
     INSERT INTO relation (user_id, from_id, to_id, type, strength, change_id, created_at)
     SELECT reading.user_id, _new_id(reading, r.from_id), _new_id(reading, r.to_id), r.type,
-           r.strength, _new_id(reading, r.change_id), r.created_at
+           r.strength, _new_id(reading, r.change_id), _check_time(r.created_at, 'created_at')
     FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::relation, b.body) AS r;
     PERFORM _mark_derived(reading.user_id, array_agg(
         DISTINCT (b.body ->> 'from_id')::bigint + reading.shift))
@@ -378,21 +410,24 @@ CREATE OR REPLACE FUNCTION _import_revisions(reading import, bodies jsonb[]) RET
     SET search_path FROM CURRENT
 AS $$
 DECLARE
-    in_use CONSTANT smallint := (SELECT e.model_id FROM embedding_model AS e WHERE e.active);
+    in_use CONSTANT embedding_model := _known_model(NULL);
 BEGIN
     INSERT INTO revision (user_id, revision_id, memory_id, action, author, reason, old_values,
                           model, change_id, run_id, undoes, created_at)
     SELECT reading.user_id, _new_id(reading, r.revision_id), _new_id(reading, r.memory_id),
            r.action, _check_author(r.author), _redact(r.reason),
-           _read_old_values(r.old_values, reading.vectors),
-           CASE WHEN r.old_values ? 'embedding' THEN in_use END, _new_id(reading, r.change_id),
+           _read_old_values(r.old_values, CASE WHEN reading.vectors THEN in_use.dimensions END),
+           CASE WHEN r.old_values ? 'embedding' THEN in_use.model_id END,
+           _new_id(reading, r.change_id),
            _new_id(reading, r.run_id),
-           CASE WHEN r.undoes = 0 THEN 0 ELSE _new_id(reading, r.undoes) END, r.created_at
+           CASE WHEN r.undoes = 0 THEN 0 ELSE _new_id(reading, r.undoes) END,
+           _check_time(r.created_at, 'created_at')
     FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::revision, b.body) AS r;
 END $$;
 
-CREATE OR REPLACE FUNCTION _read_old_values(old_values jsonb, vectors boolean) RETURNS jsonb
-    LANGUAGE plpgsql STABLE
+-- dimensions: of the vectors here; NULL: those of the file are left out.
+CREATE OR REPLACE FUNCTION _read_old_values(old_values jsonb, dimensions int) RETURNS jsonb
+    LANGUAGE plpgsql
     SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -400,13 +435,28 @@ DECLARE
         WHEN old_values ? 'subject'
         THEN jsonb_build_object('subject', _redact_lower(old_values ->> 'subject'))
         ELSE '{}' END;
+    was CONSTANT memory := jsonb_populate_record(NULL::memory, told);
+    missing CONSTANT text := (
+        SELECT min(k.name)
+        FROM unnest('{kind,content,data,importance,confidence,lifetime,valid_from,status}'::text[])
+             AS k (name)
+        WHERE told -> k.name = 'null');
 BEGIN
     IF old_values ?| '{user_id,memory_id,content_hash}' THEN
         RAISE EXCEPTION 'old_values changes what no revision changes'
             USING ERRCODE = 'ME017', HINT = 'Export the user again.';
+    ELSIF missing IS NOT NULL THEN
+        RAISE EXCEPTION 'old_values has no value for %', missing
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
     END IF;
-    PERFORM jsonb_populate_record(NULL::memory, told), (old_values ->> 'embedding')::halfvec;
+    PERFORM CASE WHEN was.content IS NOT NULL THEN _check_text(was.content, 'the memory') END,
+            _check_data(was.data), _check_share(was.importance, 'importance'),
+            _check_share(was.confidence, 'confidence'), was.lifetime::memory_lifetime,
+            was.status::memory_status, _check_time(was.valid_from, 'valid_from'),
+            _check_until(was.valid_until, coalesce(was.valid_from, '-infinity')),
+            _check_time(was.retired_at, 'retired_at'),
+            _check_vector((old_values ->> 'embedding')::halfvec, dimensions);
     RETURN CASE WHEN NOT old_values ? 'embedding' THEN told
-                WHEN vectors THEN told || jsonb_build_object('embedding', old_values -> 'embedding')
-                ELSE told || '{"embedding": null}' END;
+                WHEN dimensions IS NULL THEN told || '{"embedding": null}'
+                ELSE told || jsonb_build_object('embedding', old_values -> 'embedding') END;
 END $$;

@@ -19,7 +19,8 @@ CREATE OR REPLACE FUNCTION _import_file_heads(reading import, bodies jsonb[]) RE
 AS $$
 BEGIN
     INSERT INTO file_head (user_id, name, written, read_at)
-    SELECT reading.user_id, f.name, _redact_written(f.written::json), f.read_at
+    SELECT reading.user_id, f.name, _redact_written(f.written::json),
+           _check_time(f.read_at, 'read_at')
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS f (
         name text, written text, read_at timestamptz);
 END $$;
@@ -122,7 +123,7 @@ BEGIN
            CASE WHEN reading.vectors
                 THEN _check_vector(g.embedding::halfvec, in_use.dimensions) END,
            CASE WHEN reading.vectors AND g.embedding IS NOT NULL THEN in_use.model_id END,
-           g.created_at
+           _check_time(g.created_at, 'created_at')
     FROM unnest(bodies) AS b (body), LATERAL (
         SELECT r.gold_id, r.gold_set, _redact(r.query) AS query, r.created_at, r.embedding
         FROM jsonb_to_record(b.body) AS r (
@@ -148,9 +149,27 @@ AS $$
 BEGIN
     INSERT INTO query_expansion (user_id, query_hash, query, expansion, uses, created_at)
     SELECT reading.user_id, _query_hash(q.query), q.query, _redact_json(q.expansion), q.uses,
-           q.created_at
+           _check_time(q.created_at, 'created_at')
     FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::query_expansion, b.body) AS q
     WHERE _redact(q.query) = q.query;
+END $$;
+
+-- Whether a recall has values that the log can be read with. A weight is what a mode may give to a
+-- kind.
+CREATE OR REPLACE FUNCTION _check_retrieval(as_of timestamptz, scores float8[], weights jsonb)
+    RETURNS void
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM jsonb_each_text(weights) AS w
+               WHERE NOT (w.value::float8 = 0 OR w.value::float8 BETWEEN 1e-6 AND 1e6))
+       OR EXISTS (SELECT FROM unnest(scores) AS s WHERE NOT s BETWEEN -1e100 AND 1e100)
+       OR as_of < '1970-01-01 00:00:00+00'
+    THEN
+        RAISE EXCEPTION 'weights, scores or as_of are not those of a recall'
+            USING ERRCODE = 'ME017', HINT = 'Export the user again.';
+    END IF;
 END $$;
 
 -- Kinds by their numbers here.
@@ -161,7 +180,8 @@ AS $$
 BEGIN
     INSERT INTO retrieval (user_id, retrieval_id, created_at, as_of, mode, query, ids, kinds, score,
                            weights, chosen, token_used, token_budget, elapsed_ms, used_ids, counted)
-    SELECT reading.user_id, _new_id(reading, r.retrieval_id), r.created_at, r.as_of, r.mode,
+    SELECT reading.user_id, _new_id(reading, r.retrieval_id),
+           _check_time(r.created_at, 'created_at'), nullif(r.as_of, 'infinity'), r.mode,
            _redact(r.query), _new_ids(reading, r.ids),
            ARRAY(SELECT (_check_kind(k.name)).kind_id
                  FROM unnest(r.kinds) WITH ORDINALITY AS k (name, place) ORDER BY k.place),
@@ -175,7 +195,8 @@ BEGIN
     FROM unnest(bodies) AS b (body), jsonb_to_record(b.body) AS r (
         retrieval_id bigint, created_at timestamptz, as_of timestamptz, mode text, query text,
         ids bigint[], kinds text[], scores float8[], weights jsonb, chosen int[], token_used int,
-        token_budget int, elapsed_ms float8, used_ids bigint[], counted boolean);
+        token_budget int, elapsed_ms float8, used_ids bigint[], counted boolean),
+        _check_retrieval(r.as_of, r.scores, r.weights);
 END $$;
 
 CREATE OR REPLACE FUNCTION _import_tool_calls(reading import, bodies jsonb[]) RETURNS void
@@ -185,7 +206,8 @@ AS $$
 BEGIN
     INSERT INTO tool_call (user_id, tool_call_id, created_at, tool, arguments, memory_ids,
                            total_found, elapsed_ms, counted)
-    SELECT reading.user_id, _new_id(reading, c.tool_call_id), c.created_at, c.tool,
+    SELECT reading.user_id, _new_id(reading, c.tool_call_id),
+           _check_time(c.created_at, 'created_at'), c.tool,
            _redact_json(c.arguments), _new_ids(reading, c.memory_ids),
            c.total_found, c.elapsed_ms, c.counted
     FROM unnest(bodies) AS b (body), jsonb_populate_record(NULL::tool_call, b.body) AS c;

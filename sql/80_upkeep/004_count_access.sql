@@ -45,7 +45,8 @@ BEGIN
         ORDER BY s.memory_id
         FOR KEY SHARE OF m
         ON CONFLICT ON CONSTRAINT access_pkey DO UPDATE
-        SET count = a.count + excluded.count, last_at = greatest(a.last_at, excluded.last_at);
+        SET count = least(a.count::bigint + excluded.count, 2147483647),
+            last_at = greatest(a.last_at, excluded.last_at);
         next := CASE WHEN greatest(cardinality(recalls), cardinality(calls)) = run.most THEN 0 END;
     END IF;
     IF recalls <> '{}' OR calls <> '{}' THEN

@@ -700,7 +700,7 @@ def test_a_row_takes_one_attempt_whatever_the_mapping_has(app, output):
     more = {output: "part", "user_id": None if output == "user_column" else USER}
     attach(app, "t", content=["content"], **{name: more[name] for name in more if name})
     app.execute("SET LOCAL track_functions = 'all'")
-    good = {"float8": "0.5", "date": "2026-01-01", "text": "active"}[type]
+    good = {"float8": "0.5", "date": "2026-01-01", "text": "active"}[kind]
     app.execute("INSERT INTO t VALUES (1, 'tea', %s)", (good,))
     again = "SELECT count(*) FROM pg_stat_xact_user_functions WHERE funcname = '_source_added'"
     assert (value(app, again), value(app, "SELECT count(*) FROM memoir.memory")) == (0, 1)

@@ -230,6 +230,18 @@ def test_undo_of_what_ended_nothing_in_its_slot_leaves_no_relation(tx, at):
     assert value(tx, "SELECT array_agg(from_id) FROM memoir.relation") == [last]
 
 
+def test_undo_to_a_kind_that_was_renamed_since_names_it(tx, tea):
+    tx.execute(
+        "INSERT INTO memoir.kind (kind_id, name, layer, heading, description)"
+        " VALUES (40, 'idea', 'semantic', 'Ideas', '')"
+    )
+    for kind in ("idea", "fact"):
+        call(tx, "update_memory", memory_id=tea, kind=kind)
+    tx.execute("UPDATE memoir.kind SET name = 'notion' WHERE name = 'idea'")
+    error = refused(tx, "undo", memory_id=tea)
+    assert (error.sqlstate, error.message_primary) == ("ME002", 'unknown kind "idea"')
+
+
 def test_undo_goes_back_step_by_step(tx, tea):
     for content in ("one tea", "two teas"):
         call(tx, "update_memory", memory_id=tea, content=content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 
 import psycopg
@@ -457,9 +458,42 @@ BAD = {
         replaced("memory", "[1,2,3]", "[1,2]"),
         "ME003 the vector has 2 dimensions",
     ),
-    "a time that has not come": (
-        replaced("event", '"created_at": "20', '"created_at": "90'),
-        "ME011 created_at",
+    **{
+        f"a time that has not come, of a {record}": (
+            replaced(record, f'"{key}": "20', f'"{key}": "90'),
+            f"ME011 {key}",
+        )
+        for record, key in [
+            ("event", "created_at"),
+            ("memory", "recorded_at"),
+            ("revision", "created_at"),
+            ("file_head", "read_at"),
+            ("retrieval", "created_at"),
+        ]
+    },
+    "a message in the place of the next": (
+        replaced("message", '"position": 0', '"position": 1'),
+        "ME017 position 1 is not below the next_position",
+    ),
+    "a count below 0": (
+        replaced("memory", '"origin"', '"recalled": {"count": -1}, "origin"'),
+        "ME008 count must not be negative",
+    ),
+    "a status that no memory goes back to": (
+        replaced("revision", '"status": "active"', '"status": "alive"'),
+        "ME017 memory_status_check",
+    ),
+    "a text that no memory goes back to": (
+        replaced("revision", '"status": "active"', '"content": null'),
+        "ME017 old_values has no value for content",
+    ),
+    "a file that was no object": (
+        first("file_head", lambda line: re.sub(r'("written": ").*(")}}', r"\1[1]\2}}", line)),
+        "ME017 what a file said is not a JSON object",
+    ),
+    "a weight that no mode gives": (
+        replaced("retrieval", '"fact": 1', '"fact": 1e-300'),
+        "ME017 weights, scores or as_of",
     ),
 }
 

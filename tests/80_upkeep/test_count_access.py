@@ -37,6 +37,14 @@ def test_a_second_time_counts_nothing(tx):
     assert counts(tx) == {tea: 2}
 
 
+def test_a_count_that_a_file_gave_stays_at_the_highest(tx):
+    tea = remember(tx, "green tea")
+    tx.execute("INSERT INTO memoir.access VALUES ('default', %s, 2147483647)", (tea,))
+    recall(tx, "tea")
+    assert maintain(tx)
+    assert counts(tx) == {tea: 2147483647}
+
+
 def test_a_candidate_left_out_of_the_block_is_not_counted(tx):
     remember(tx, "green tea " * 30)
     recall(tx, "tea", budget=5)

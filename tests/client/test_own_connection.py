@@ -159,6 +159,22 @@ def test_the_callers_types_do_not_matter(
         assert memory.replay(settings={"mmr_lambda": 0.9}) is not None
 
 
+def test_a_time_that_python_does_not_have_hides_no_other_memory(tx: psycopg.Connection) -> None:
+    remember = (
+        "SELECT memoir.remember(%(until)s::text, 'fact', 'ada',"
+        " valid_until => %(until)s::timestamptz)"
+    )
+    for until in ("9999-12-31 23:59:59Z", "20000-01-01Z", "2100-01-01Z"):
+        tx.execute(remember, {"until": until})
+    tx.execute("SET LOCAL timezone = 'Asia/Shanghai'")
+    found = Memoir(tx, user="ada", embedder=None).list_memories()
+    assert {row.content: row.valid_until for row in found} == {
+        "9999-12-31 23:59:59Z": datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),
+        "20000-01-01Z": datetime.max.replace(tzinfo=UTC),
+        "2100-01-01Z": datetime(2100, 1, 1, tzinfo=UTC),
+    }
+
+
 def test_what_else_takes_a_connection_does_not_mind_either(
     dsn: str, db: psycopg.Connection
 ) -> None:
