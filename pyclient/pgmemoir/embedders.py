@@ -85,7 +85,8 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector a text, in order; all zeros for a blank text. Texts come whole, up to 10 MB.
+        """One vector a text, in order; all zeros for a blank text. Texts come whole, up to 10 MB;
+        from the queue and in a backfill no more than their first million characters.
 
         Raises:
             EmbedderUnavailable: no vectors can be had now.

@@ -278,6 +278,8 @@ def _check_folder(folder: Path, names: list[str], options: Options) -> None:
     if options.dry_run:
         return
     bases = folder / BASES
+    if bases.is_symlink():  # files with these names elsewhere are no base
+        raise BadFile(f"{bases} is a link", hint="Remove it: sync makes the folder.")
     for path in (folder, bases, *(_file(folder, name) for name in names)):
         if path.exists() and not os.access(path, os.W_OK):
             raise BadFile(f"cannot write {path}: it is read-only", hint=f"chmod u+w {path}")

@@ -24,7 +24,7 @@ from ..errors import BadFile, MemoirError
 from ..files import replacing
 from ..importers import FORMATS, Items, check_mapping, detect, read
 from ..importers.conversation import parse
-from ..move import Imported, export_lines, header_of, import_lines, read_lines
+from ..move import Imported, export_lines, header_of, import_lines, read_lines, user_of
 from .app import App, main
 from .options import DRY_RUN, USER
 from .output import counted, one_line, progress_bar
@@ -134,7 +134,7 @@ def _import_user(
     first = next(lines, "")
     header = header_of(first)
     if app.user is None:
-        app.user = header.get("user_id")
+        app.user = user_of(header)
     promised = header.get("counts")
     length = 2 + sum(
         number
