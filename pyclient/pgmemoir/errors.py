@@ -190,6 +190,9 @@ class BadFile(MemoirError):
 
 _BY_SQLSTATE = {kind.sqlstate: kind for kind in MemoirError.__subclasses__()}
 
+# How a call in SQL names its user.
+_USER_IN_SQL = re.compile(r"user_id => set_config\(.+?, true\)")
+
 # What PostgreSQL reports when the schema, a function or a table of memoir is not there.
 _MISSING = {"3F000", "42883", "42P01"}
 
@@ -212,7 +215,10 @@ def translate(error: psycopg.Error) -> Exception:
     if not code.startswith("ME"):
         return error
     kind = _BY_SQLSTATE.get(code, MemoirError)
-    return kind(message, detail=error.diag.message_detail, hint=error.diag.message_hint)
+    hint = error.diag.message_hint
+    if kind is MissingUser and hint and message.endswith("is not set"):
+        hint = _USER_IN_SQL.sub('user="alice" to the client', hint)
+    return kind(message, detail=error.diag.message_detail, hint=hint)
 
 
 def advice(error: psycopg.Error) -> str | None:
