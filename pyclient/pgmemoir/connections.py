@@ -6,6 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
 
 def connect(dsn: str, *, autocommit: bool = True, **more: Any) -> psycopg.Connection[Any]:
@@ -41,3 +43,12 @@ def has_own_session(conn: psycopg.Connection[Any]) -> bool:
         "SELECT pg_catalog.pg_backend_pid() WHERE NOT pg_catalog.pg_is_in_recovery()"
     ).fetchone()
     return answering == (conn.info.backend_pid,)
+
+
+def is_starting(dsn: str) -> bool:
+    """Whether a server is there that takes no connections yet: it starts, stops, or recovers.
+
+    libpq tells the SQLSTATE of a refused connection to nobody else, and the words are translated.
+    It keeps Python's lock meanwhile, so not for long.
+    """
+    return pq.PGconn.ping(make_conninfo(dsn, connect_timeout=3).encode()) == pq.Ping.REJECT

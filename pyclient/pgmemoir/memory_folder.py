@@ -92,7 +92,8 @@ class MemoryFolder:
             )
         if not path.is_dir():
             raise BadFile(
-                f"there is no folder {path}", hint="Name the folder that holds memory.json."
+                f"there is no folder {path}",
+                hint=f"Name the folder that holds memory.json, or for a new one: mkdir {path}",
             )
         self._conn = conn
         self._path = path
