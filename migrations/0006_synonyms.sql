@@ -55,6 +55,14 @@ FROM (VALUES
     ('{wifi,wi-fi,无线网络}'), ('{cpu,processor,处理器}'), ('{gpu,显卡}'), ('{disk,磁盘,硬盘}'),
     ('{docker,容器,container}'), ('{microservice,微服务}'), ('{frontend,front end,前端}'),
     ('{backend,back end,后端}'), ('{failover,故障转移}'), ('{rollback,回滚}'),
+    -- Words are not joined across a hyphen or a blank.
+    ('{email,e-mail}'), ('{t-shirt,tshirt}'), ('{x-ray,xray}'), ('{follow-up,followup}'),
+    ('{check-in,checkin}'), ('{sign-up,signup}'), ('{add-on,addon}'), ('{plug-in,plugin}'),
+    ('{co-founder,cofounder}'), ('{co-worker,coworker}'), ('{well-being,wellbeing}'),
+    ('{e-commerce,ecommerce}'), ('{e-book,ebook}'), ('{health care,healthcare}'),
+    ('{day care,daycare}'), ('{full stack,fullstack}'), ('{real time,realtime}'),
+    ('{read-only,readonly}'), ('{utf-8,utf8}'), ('{sha-256,sha256}'), ('{node.js,nodejs}'),
+    ('{next.js,nextjs}'),
     ('{first,1st}'), ('{second,2nd}'), ('{third,3rd}'), ('{fourth,4th}'), ('{fifth,5th}'),
     -- British and American.
     ('{colour,color}'), ('{favourite,favorite}'), ('{flavour,flavor}'), ('{neighbour,neighbor}'),

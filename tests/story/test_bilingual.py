@@ -112,6 +112,9 @@ def test_words_of_taiwan_find_those_of_the_mainland_and_english(tx, question, co
         ("the behaviour of the cache", "The behavior of the cache is lazy"),
         ("Which wifi password is new?", "The Wi-Fi has a new password"),
         ("who is oncall", "Ken is on-call until Friday"),
+        ("Where is my tshirt?", "The T-shirt is in the wash"),
+        ("his x-ray", "The xray was fine"),
+        ("sha256 of the file", "It has a SHA-256"),
     ],
 )
 def test_other_spellings_of_english_find_each_other(tx, question, content):
