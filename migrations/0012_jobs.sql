@@ -97,11 +97,13 @@ INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
      'Vectors for memories without one. claim() makes these jobs itself.'),
     ('keywords', 'chat',
      '{"type": "object", "required": ["memory_id"], "properties": {
-         "memory_id": {"type": "string"}}}',
+         "memory_id": {"type": "string", "pattern": "^[0-9]{1,18}$"}}}',
      'Up to five keywords of a memory with weights (D2 8.1).'),
     ('extract', 'chat',
      '{"type": "object", "required": ["session_id"], "properties": {
-         "session_id": {"type": "string"}, "until_turn": {"type": ["integer", "null"]}}}',
+         "session_id": {"type": "string"},
+         "until_turn": {"type": ["integer", "null"],
+                        "minimum": -2147483648, "maximum": 2147483647}}}',
      'New memories from the last messages of a session, or those up to a turn (D1 4.1, D4 5.2).'),
     ('reflect', 'chat',
      '{"type": "object", "required": ["session_id"], "properties": {
@@ -110,18 +112,18 @@ INSERT INTO job_kind (name, needs, payload_schema, description) VALUES
      'already; rules from failures and corrections (D3 4.1, 4.5).'),
     ('consolidate', 'chat',
      '{"type": "object", "required": ["memory_ids"], "properties": {
-         "memory_ids": {"type": "array", "items": {"type": "string"},
+         "memory_ids": {"type": "array", "items": {"type": "string", "pattern": "^[0-9]{1,18}$"},
                         "minItems": 2, "maxItems": 2}}}',
      'What to do about two memories that say nearly the same, the older and the newer (D1 4.1, '
      'D3 4.2).'),
     ('compress', 'chat',
      '{"type": "object", "required": ["memory_ids"], "properties": {
-         "memory_ids": {"type": "array", "items": {"type": "string"},
+         "memory_ids": {"type": "array", "items": {"type": "string", "pattern": "^[0-9]{1,18}$"},
                         "minItems": 3, "maxItems": 100}}}',
      'One to three memories in place of three or more old ones of a kind (D1 4.1).'),
     ('archive', 'chat',
      '{"type": "object", "required": ["event_ids"], "properties": {
-         "event_ids": {"type": "array", "items": {"type": "string"},
+         "event_ids": {"type": "array", "items": {"type": "string", "pattern": "^[0-9]{1,18}$"},
                        "minItems": 1, "maxItems": 10000}}}',
      'A summary of old events, and what in them matters for good (D3 4.6).'),
     ('rolling_summary', 'chat', '{"type": "object"}',

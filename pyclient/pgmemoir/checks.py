@@ -66,7 +66,11 @@ def check_json(value: Any, where: str) -> None:
         _check_strings(value, where)
         dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadText(f"{where} cannot be written as JSON: {error}") from error
+        raise BadText(
+            f"{where} cannot be written as JSON: {error}",
+            hint="JSON has no NaN and no infinity, and nothing but text, numbers, true, false, "
+            "null, lists and objects.",
+        ) from error
 
 
 def check_data(data: Any) -> None:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from psycopg.pq import TransactionStatus
 
 from .calls import Row
 from .checks import clean_text, refuse_constant
+from .connections import end_with_the_client
 from .errors import BadFile, MemoirError, NotPossible, translate, translated
 from .files import check_target, read_text, reading, write_atomically, writing
 from .statements import rows
@@ -91,7 +92,8 @@ class MemoryFolder:
             )
         if not path.is_dir():
             raise BadFile(
-                f"there is no folder {path}", hint="Name the folder that holds memory.json."
+                f"there is no folder {path}",
+                hint=f"Name the folder that holds memory.json, or for a new one: mkdir {path}",
             )
         self._conn = conn
         self._path = path
@@ -170,7 +172,15 @@ class MemoryFolder:
     def _logs_like(self, pattern: str) -> list[Path]:
         with reading(self._logs):
             found = self._logs.glob(pattern) if self._logs.is_dir() else []
-            return sorted(path for path in found if _DAY.fullmatch(path.stem))
+            logs = sorted(path for path in found if _DAY.fullmatch(path.stem))
+        for path in logs:
+            try:
+                date.fromisoformat(path.stem)
+            except ValueError as error:
+                raise BadFile(
+                    f"{path}: there is no such day", hint="Name the file after its date."
+                ) from error
+        return logs
 
     def _import(self, path: Path, *, dry_run: bool, delete_missing: bool = False) -> Done:
         document = read_json(path)
@@ -242,6 +252,7 @@ class MemoryFolder:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with translated(), self._conn.transaction():
+            end_with_the_client(self._conn)
             yield
 
 
@@ -253,7 +264,7 @@ def read_json(path: Path) -> str:
     """
     text = read_text(path).removeprefix("\ufeff")
     try:
-        json.loads(text, parse_constant=refuse_constant)
+        json.loads(text, parse_constant=refuse_constant, parse_int=str)  # of any length
     except JSONDecodeError as error:
         raise BadFile(
             f"{path}, line {error.lineno}, column {error.colno}: {error.msg}",
@@ -268,7 +279,7 @@ def read_json(path: Path) -> str:
 
 def _check_day(path: Path, document: str) -> None:
     """Check that a log is of the day it is named after; the database checks the rest."""
-    read = json.loads(document)
+    read = json.loads(document, parse_int=str)
     day = read.get("date", path.stem) if isinstance(read, dict) else path.stem
     if day != path.stem:
         raise BadFile(f"{path} is of {day!r:.40}", hint="Name the file after its date.")

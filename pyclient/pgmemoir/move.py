@@ -16,7 +16,8 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from .batches import batches
-from .errors import BadFile, translated
+from .checks import clean_text
+from .errors import BadFile, BadText, translated
 from .statements import rows
 
 # Lines of one statement, and about how many bytes.
@@ -70,6 +71,18 @@ def header_of(line: str) -> dict[str, Any]:
     return header if isinstance(header, dict) else {}
 
 
+def user_of(header: dict[str, Any]) -> str | None:
+    """The user that the first line names.
+
+    Raises:
+        BadFile: that is no text, or none that PostgreSQL can store.
+    """
+    try:
+        return clean_text(header.get("user_id"), "the user")
+    except BadText as error:
+        raise BadFile(f"line 1: {error.message}", hint=_NOT_OURS) from error
+
+
 def read_lines(file: BinaryIO) -> Iterator[str]:
     """The lines of a file in UTF-8, without their ends.
 
@@ -84,7 +97,8 @@ def read_lines(file: BinaryIO) -> Iterator[str]:
         try:
             line = data.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise BadFile(f"line {number}: not UTF-8", hint=_NOT_OURS) from error
+            hint = "Save it as UTF-8; in PowerShell name the file, since > writes UTF-16."
+            raise BadFile(f"line {number}: not UTF-8", hint=hint) from error
         if "\0" in line:
             raise BadFile(f"line {number}: it has a NUL character", hint=_NOT_OURS)
         yield line.rstrip("\r\n")

@@ -21,7 +21,7 @@ from typing import Any
 
 import psycopg
 
-from .connections import connect, has_own_session
+from .connections import connect, end_with_the_client, has_own_session
 from .errors import BadFile, MemoirError, translated
 from .files import read_text, write_atomically, writing
 from .statements import rows
@@ -278,6 +278,8 @@ def _check_folder(folder: Path, names: list[str], options: Options) -> None:
     if options.dry_run:
         return
     bases = folder / BASES
+    if bases.is_symlink():  # files with these names elsewhere are no base
+        raise BadFile(f"{bases} is a link", hint="Remove it: sync makes the folder.")
     for path in (folder, bases, *(_file(folder, name) for name in names)):
         if path.exists() and not os.access(path, os.W_OK):
             raise BadFile(f"cannot write {path}: it is read-only", hint=f"chmod u+w {path}")
@@ -305,6 +307,7 @@ def _ask(
         options.user,
     )
     with conn.transaction():
+        end_with_the_client(conn)
         ((answer,),) = rows(conn, _SYNC, given)
     parsed: dict[str, Any] = json.loads(answer)
     return parsed

@@ -41,7 +41,8 @@ BEGIN
             HINT = format('Pass user_id => set_config(''memoir.user_id'', %1$L, true), or SET '
                           'LOCAL memoir.user_id = %1$L; in the transaction of the call. A role '
                           'that serves all users must be in memoir_worker or memoir_admin.',
-                          user_id);
+                          -- Nobody is meant to share the memory of "default".
+                          CASE WHEN user_id = 'default' THEN 'alice' ELSE user_id END);
     END IF;
     RETURN user_id;
 END $$;

@@ -28,14 +28,19 @@ AS $$
 DECLARE
     feast CONSTANT text := '( christmas (?: [ ] eve | [ ] day )? | boxing [ ] day | halloween
         | (?: chinese [ ] | lunar [ ] )? new [ ] years? (?: [ ] eve | [ ] day )?
-        | valentines (?: [ ] day )? | thanksgiving (?: [ ] day )? | easter (?: [ ] sunday )?
-        | (?: mothers|fathers ) [ ] day )';
+        | valentines (?: [ ] day )? | thanksgiving (?: [ ] day )?
+        | easter (?: [ ] (?: sunday|monday ) )? | good [ ] friday
+        | (?: mothers|fathers|labor|memorial|veterans|patricks|april [ ] fools ) [ ] day
+        | black [ ] friday )';
 BEGIN
     content := _reworded(translate(lower(content COLLATE "C"), '’', ''''), '',
-        '{{''s day,s day},{''s eve,s eve},{first quarter,q1},{second quarter,q2},'
+        '{{''s day,s day},{''s eve,s eve},{s'' day,s day},{first quarter,q1},{second quarter,q2},'
         '{third quarter,q3},{fourth quarter,q4},{1st quarter,q1},{2nd quarter,q2},'
         '{3rd quarter,q3},{4th quarter,q4},{fourth of july,july 4},'
-        '{half of the year,half of this year},'
+        '{half of the year,half of this year},{start of the year,start of this year},'
+        '{beginning of the year,start of this year},{start of the month,start of this month},'
+        '{beginning of the month,start of this month},{xmas,christmas},'
+        '{st. patrick,patrick},{st patrick,patrick},'
         '{the other day,a few days ago},{the other night,a few days ago},'
         '{the other week,a few weeks ago},{fortnight,2 weeks},{this past weekend,last weekend},'
         '{this past spring,last spring},{this past summer,last summer},'
@@ -43,6 +48,9 @@ BEGIN
         '{spring festival,feastxnewyear},{mid-autumn festival,feastxmoon},'
         '{dragon boat festival,feastxboat},{before or after,either},{before and after,either},'
         '{after or before,either}}');
+    IF content LIKE '%for %' AND content ~ '\m(?:did|was|were|had|got|went|made)\M' THEN
+        content := regexp_replace(content, '(?x) \m for (?= [ ] ' || feast || ' \M )', 'at', 'g');
+    END IF;
     IF content LIKE ANY ('{%giving week%,%christmas week%,%easter week%}') THEN
         content := regexp_replace(content, '(?x) (?: \m (?: over|during|on|at|in ) [ ] (?= last ) )?
             ( (?: last [ ] )? (?: thanksgiving|christmas|easter ) ) [ ] ( week (?: end )? ) \M',
@@ -55,7 +63,7 @@ BEGIN
             ' || feast || ' \M (?! [ ] (?: tree|card|gift|present|part|shop|decor ) )
           | \m ' || feast || ' (?= [ ] (?: (?: of|in ) [ ] )?
                                   (?: (?:19|20)[0-9]{2} | last [ ] year ) )
-          | \m ( (?: christmas | new [ ] years? ) [ ] eve ) \M
+          | \m ( (?: christmas | new [ ] years? ) [ ] (?: eve|day ) ) \M
           | (?<= \m the [ ] (?: early [ ] | mid[ -] | late [ ] )? )
             ( [5-9]0s | eighties | nineties ) \M', '¶\1\2\3\4', 'g'),
         '¶', '{{christmas eve,december 24},{christmas day,december 25},{christmas,december 25},'
@@ -65,8 +73,13 @@ BEGIN
              '{new years,january 1},{new year,january 1},{valentines day,february 14},'
              '{valentines,february 14},{thanksgiving day,feastxthanksgiving},'
              '{thanksgiving,feastxthanksgiving},{easter sunday,feastxeaster},'
-             '{easter,feastxeaster},{mothers day,2nd sunday of may},'
-             '{fathers day,3rd sunday of june},{eighties,1980s},{nineties,1990s},{5,195},'
+             '{easter monday,feastxeastermonday},{easter,feastxeaster},'
+             '{good friday,feastxgoodfriday},{black friday,feastxblackfriday},'
+             '{mothers day,2nd sunday of may},'
+             '{fathers day,3rd sunday of june},{labor day,1st monday of september},'
+             '{memorial day,last monday of may},'
+             '{veterans day,november 11},{patricks day,march 17},{april fools day,april 1},'
+             '{eighties,1980s},{nineties,1990s},{5,195},'
              '{6,196},{7,197},{8,198},{9,199}}');
 END $$;
 
@@ -90,6 +103,71 @@ CREATE OR REPLACE FUNCTION _parts_marked(content text) RETURNS text
       | ([0-9]{1,2}(?:st|nd|rd|th)) [ ] of (?= [ ] (?: last|this ) [ ] month )
         )', 'partx\1\2\4\5x\3 ', 'g');
 
+-- Ranges, and times that are open to one side, in words that have an end: "3 to 5 May" is May 3-5,
+-- "from May to now" since May, "the last week" the past one. A month keeps its capital: "may" is
+-- mostly the verb.
+CREATE OR REPLACE FUNCTION _english_ranges(content text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    SET search_path FROM CURRENT SET standard_conforming_strings = on
+AS $$
+DECLARE
+    flat CONSTANT text := lower(content COLLATE "C");
+    day CONSTANT text := '([1-9]|[12][0-9]|3[01]) (?: st|nd|rd|th )?';
+    until CONSTANT text := '[ ]? (?: [-–] | (?<= [ ] ) (?: to|and|until|till|through ) (?= [ ] ) )
+        [ ]? (?: the [ ] )?';
+BEGIN
+    IF flat LIKE ANY ('{% to %,% and %,% until %,% till %,% through %,%-%,%–%}')
+       AND flat ~ '[0-9]'
+    THEN
+        content := regexp_replace(regexp_replace(content, '(?xi)
+                (?<! [-/.:0-9] | (?: ' || _month_names() || ' ) [ ] ) \m
+                ' || day || until || day || ' [ ] (?: of [ ] )? (' || _month_names() || ') \M',
+                '\3 \1-\2', 'g'),
+            '(?xi) \m (' || _month_names() || ') [ ] (?: the [ ] )?
+            ' || day || until || day || ' \M (?! : | - | [ ] (?: ' || _month_names() || ' ) \M )',
+            '\1 \2-\3', 'g');
+        content := regexp_replace(content, '(?xi) \m (q[1-4]) [ ]? (?: [-–] | to | through ) [ ]?
+            (q[1-4]) \M', 'from \1 to \2', 'g');
+    END IF;
+    IF flat LIKE ANY ('{% now%,% today%,% present%}') THEN
+        content := regexp_replace(content, '(?xi) \m (?: from|between|since ) [ ]
+            ([^,.;?!]{3,40}?) [ ] (?: up [ ] )? (?: to|and|until|till|through ) [ ]
+            (?: now | today (?! ['']s ) | the [ ] present ) \M', 'since \1', 'g');
+    END IF;
+    IF flat LIKE '%from % on%' THEN
+        content := regexp_replace(content, '(?xi) \m from [ ] ([^,.;?!]{3,30}?) [ ] on
+            (?= [ ]? [,.;?!] | $ )', 'since \1', 'g');
+    END IF;
+    IF flat LIKE ANY ('{%prior to %,%up to %}') THEN
+        content := regexp_replace(
+            regexp_replace(content, '\m[Pp]rior to\M', 'before', 'g'),
+            '\m[Uu]p to(?= (?:the end of )?(?:' || initcap(_month_names()) || ')\M)', 'until', 'g');
+    END IF;
+    IF flat LIKE ANY ('{%the last week%,%the last month%,%the last year%,%the last decade%,'
+                      '%this last %,%this past %}')
+    THEN
+        content := regexp_replace(content, '(?xi)
+            (?<! \m of [ ] ) \m (?: the|this ) [ ] (?: last|past )
+            (?= [ ] (?: week|month|year|decade ) \M (?! [ ] (?:
+                of|in|on|at|with|before|until|till|that|when|i|we|you|he|she|they ) \M ) )',
+            'the past', 'g');
+    END IF;
+    IF flat LIKE ANY ('{%night before last%,%day before last%,%s back%}') THEN
+        content := regexp_replace(regexp_replace(content,
+            '(?i)\mthe (night|[a-z]+day) before last(?= ?[,.;?!]|$)', 'two \1s ago', 'g'),
+            '(?<=\m(?:days|weeks|months|years)) back(?= ?[,.;?!]|$)', ' ago', 'g');
+    END IF;
+    IF flat LIKE ANY ('{%_-_ %s ago%,%_-__ %s ago%,%_–_ %s ago%,%_–__ %s ago%}') THEN
+        content := regexp_replace(
+            content, '(?<![-–.0-9])([1-9][0-9]?)[-–](?=[1-9][0-9]? [a-z]+s ago\M)', '\1 to ', 'gi');
+    END IF;
+    IF flat LIKE ANY ('{%week commencing %,%week beginning %,%week ending %}') THEN
+        content := regexp_replace(content, '(?i)\mweek (?:commencing|beginning|ending)(?: on)?\M',
+                                  'week of', 'g');
+    END IF;
+    RETURN content;
+END $$;
+
 CREATE OR REPLACE FUNCTION _chinese_times(content text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     SET search_path FROM CURRENT SET standard_conforming_strings = on
@@ -99,22 +177,52 @@ BEGIN
         content := regexp_replace(content, '(?x) [农阴旧]历 ([0-9]+年)? 闰?
             [0-9一二三四五六七八九十正腊]+月 (?: 初?[0-9一二三四五六七八九十廿]+ [日号]? )?', '\1', 'g');
     END IF;
+    IF content LIKE ANY ('{%19__%__年%,%20__%20__年%}') THEN
+        content := regexp_replace(content, '(?x) (?<! [0-9] ) ((?:19|20)[0-9]{2}) [-~～—到至]
+            (?= (?:19|20)[0-9]{2}年 )', '\1年到', 'g');
+    END IF;
+    IF content LIKE ANY ('{%以来%,%到现在%,%至现在%,%到今%,%到目前%,%至目前%,%到如今%}') THEN
+        content := regexp_replace(content, '(?x)
+            (?<! [近这去年月0-9〇零一二两三四五六七八九十] )
+            ( (?: [0-9]{1,2} | [一二两三四五六七八九十几]+ )
+              (?: 个? (?: 小时 | 星期 | 礼拜 ) | 个月 | [天周] | (?<! [0-9]{2} ) 年 ) )
+            (?: 以来 | [以之]? 前 (?: 以来 | [到至] (?: 现在 | 今[天日] | 目前 | 如今 ) ) )', '近\1', 'g');
+        content := regexp_replace(content, '(?x)
+            (?<= [年月日号周天夏冬春秋节假旬初底末期一二三四五六] ) [到至]
+            (?: 现在 | 今[天日] (?! 的 ) | 目前 | 如今 )', '以来', 'g');
+    END IF;
+    IF content LIKE ANY ('{%周_到%,%周_至%,%周_-%,%期_到%,%期_至%,%拜_到%,%日%周%,%号%周%,%日%星期%,'
+                        '%号%星期%}')
+    THEN
+        content := regexp_replace(regexp_replace(content, '(?x)
+                ( (?: 上+ | 这 | 本 ) 个? (?: 周|星期|礼拜 ) ) [一二三四五六日天] [到至~～—-]
+                (?: 周|星期|礼拜 ) [一二三四五六日天]', '\1', 'g'),
+            '(?<=[日号]) ?\(?(?:周|星期|礼拜)[一二三四五六日天]\)?', '', 'g');
+    END IF;
+    IF content LIKE ANY ('{%号和%,%号、%,%号与%,%日和%,%日、%,%日与%}') THEN
+        content := regexp_replace(content, '(?x) ([0-9一二三四五六七八九十]+月) ([0-9]+[日号]) ([和与及、])
+            (?= [0-9]+[日号] )', '\1\2\3\1', 'g');
+    END IF;
     IF content ~ '[-~～—到至][0-9一二三四五六七八九十]+[日号]' THEN
         content := regexp_replace(content, '(?x) ([0-9一二三四五六七八九十]+月)
             ([0-9一二三四五六七八九十]+) [日号]? [-~～—到至] ([0-9一二三四五六七八九十]+) [日号]',
             '\1\2日到\1\3日', 'g');
     END IF;
     IF content LIKE ANY ('{%季度%,%Q%}') THEN
+        content := regexp_replace(
+            content, '(?<![0-9A-Za-z.])(2[0-9])(?=Q[1-4](?![.]?[0-9A-Za-z]))', '20\1年', 'g');
         content := regexp_replace(content, '(?x)
             (?<! [0-9前近每两几十上下] ) 第? ([一二三四1-4]) 季度
           | (?<! [A-Za-z0-9] | [0-9][.] ) Q([1-4]) (?! [.]?[A-Za-z0-9] | [ ] (?:19|20)[0-9]{2} )',
             '«quarter \1\2»', 'g');
     END IF;
-    IF content LIKE ANY ('{%半年%,%半月%,%半个月%}') THEN
+    IF content LIKE ANY ('{%半年%,%半月%,%半个月%,%半小时%,%半个小时%,%刚才%}') THEN
         content := _reworded(
-            regexp_replace(content, '(?x) (?<! [年上下大个] ) (半年|半个?月) (?= [以之]? 前 )
-                                    | (?<= 过去 | 最近 | 近 | 这 ) (半年)', '¶\1\2', 'g'),
-            '', '{{¶半年,6个月},{¶半个月,2周},{¶半月,2周},{上半年,«half 1»},{下半年,«half 2»}}');
+            regexp_replace(content, '(?x) (?<! [年上下大个] ) (半年|半个?月|半个?小时) (?= [以之]? 前 )
+                                    | (刚才)
+                                    | (?<= 过去 | 最近 | 近 | 这 ) (半年)', '¶\1\2\3', 'g'),
+            '', '{{¶半小时,30分钟},{¶半个小时,30分钟},{¶刚才,30分钟前},{¶半年,6个月},{¶半个月,2周},{¶半月,2周},'
+                '{上半年,«half 1»},{下半年,«half 2»}}');
     END IF;
     IF strpos(content, '年代') > 0 THEN
         content := regexp_replace(content, '(?x) (?<! [0-9一二三四五六七八九] ) (?: 上个?世纪 | 20世纪 )?
@@ -124,6 +232,19 @@ BEGIN
         content := regexp_replace(content, '(?x)
             (?<= ^ | [^0-9〇零一二三四五六七八九去今前明后来每隔次翌新大年] ) 年初
             (?! [一二三四五六七八九十] )', '今年初', 'g');
+    END IF;
+    IF strpos(content, '月初') > 0 THEN
+        content := regexp_replace(content, '(?x)
+            (?<= ^ | [^0-9〇零一二三四五六七八九十个上下本这每当明次隔数正腊年闰] ) 月初
+            (?! [一二三四五六七八九十] )', '本月初', 'g');
+    END IF;
+    IF content LIKE ANY ('{%暑假%,%寒假%,%周末%}') THEN
+        content := regexp_replace(regexp_replace(content, '(?x)
+                (?<! [放个今去前年的每下这上] ) ( [暑寒]假 )
+                (?= 期间 | 的?时候? | [里那] | (?! [到来快要了作] | 结束 ) [^，。？?!！]{0,12} [了过] )',
+                '在\1', 'g'),
+            '(?x) (?<! [上下这本个每近周] ) 周末 (?= (?! [到来快要了] ) [^，。？?!！]{0,12} [了过] )',
+            '上周末', 'g');
     END IF;
     IF content LIKE ANY ('{%初%,%底%,%末%,%年中%,%旬%}') THEN
         content := _reworded(
@@ -146,10 +267,14 @@ BEGIN
             ( 几 个? (?: 天|周|星期|月|年 ) )', '\1前', 'g');
     END IF;
     IF content LIKE ANY ('{%节%,%庆%,%旦%,%诞%,%夜%,%夕%,%五一%,%六一%,%双1%,%双十%,%中秋%,%端午%,%大年%,'
-                        '%前些%,%前两%,%前晚%,%上一%,%クリスマス%}') THEN
+                        '%前些%,%前两%,%前晚%,%上一%,%清明%,%黑五%,%黑色星%,%十一%,%过年%,%昨儿%,%クリスマス%}') THEN
         content := _reworded(
             regexp_replace(content, '(?x) (
-                元旦 | 平安夜 | 跨年夜 | 情人节 | 妇女节 | 劳动节 | 儿童节 | 教师节 | 万圣节 | 清明节
+                元旦 | 平安夜 | 跨年夜 | 情人节 | 妇女节 | 劳动节 | 儿童节 | 教师节 | 万圣节 | 愚人节 | 光棍节
+              | 清明 (?= 节|假|小长假|期间|扫墓|[的那]|回 ) | 黑五 | 黑色星期五 | 昨儿
+              | (?<! [0-9〇零一二三四五六七八九十第周月双] ) 十一 (?= 假|长假|小长假|期间|黄金周 )
+              | (?<= ^ | [去今前]年 | [，。？！、 我你他她们] ) 过年
+                (?= 的?时 | 期间 | 那 | 回 | 前 | 后 | 去 | 在 | 吃 | 我 | 你 )
               | 春节 (?! 联欢|晚会 ) | 除夕 | 七夕 | 大年 (?: 三十 | 初一 ) | 元宵节 | 端午 | 中秋 | 感恩节 | 母亲节 | 父亲节
               | 复活节 (?! 岛 )
               | 国庆 (?= 节|假|长假|期间|黄金周 ) | (?<= [去今前0-9]年 | [去今前0-9]年的 ) (?: 国庆|五一 )
@@ -160,7 +285,8 @@ BEGIN
               | (?<= ^ | [我你他她们，。？！、 ] ) 前 (?: [些两] 天 | 晚 )
               | 上一 (?= 个? (?: 周|星期|礼拜|季度|月 ) | 年 ) )', '¶\1', 'g'),
             '¶', '{{元旦,1月1日},{平安夜,12月24日},{跨年夜,12月31日},{情人节,2月14日},{妇女节,3月8日},{劳动节,5月1日},'
-                 '{儿童节,6月1日},{教师节,9月10日},{万圣节,10月31日},{清明节,4月5日},{国庆,«国庆»},{五一劳动节,«五一»},'
+                 '{儿童节,6月1日},{教师节,9月10日},{万圣节,10月31日},{清明,«清明»},{愚人节,4月1日},{光棍节,11月11日},'
+                 '{黑色星期五,«黑五»},{黑五,«黑五»},{十一,«国庆»},{过年,«春节»},{昨儿,昨天},{国庆,«国庆»},{五一劳动节,«五一»},'
                  '{五一,«五一»},{春节,«春节»},{大年初一,«春节»},{除夕,«除夕»},{七夕,«七夕»},'
                  '{大年三十,«除夕»},{元宵节,«元宵»},{端午,«端午»},{中秋,«中秋»},{复活节,«复活»},{感恩节,«感恩»},'
                  '{母亲节,5月«sunday 2»},'
@@ -228,17 +354,29 @@ BEGIN
     END IF;
     IF content LIKE ANY ('{% ''__%,% ’__%}') THEN
         content := regexp_replace(regexp_replace(content,
-            '(?<=[A-Za-z] )[''’](?=[0-4][0-9]\M)', '20', 'g'),
+            '(?<=[A-Za-z] |\m[HQ][1-4] )[''’](?=[0-4][0-9]\M)', '20', 'g'),
             '(?<=[A-Za-z] )[''’](?=[5-9][0-9]s?\M)', '19', 'g');
     END IF;
-    IF content LIKE ANY ('{%20__Q%,%20__ Q%}') THEN
-        content := regexp_replace(content, '(?x) (?<! [0-9] ) (20[0-9]{2}) [ ]? (Q[1-4])',
+    IF content LIKE ANY ('{%20__Q%,%20___Q%,%Q_/20%,%Q_-20%}') THEN
+        content := regexp_replace(content, '(?<=\mQ[1-4])[/-](?=20[0-9]{2}\M)', ' ', 'g');
+        content := regexp_replace(content, '(?x) (?<! [0-9] ) (20[0-9]{2}) [ /-]? (Q[1-4])',
             CASE WHEN octet_length(content) > length(content) THEN '\1年\2' ELSE '\2 \1' END, 'g');
+    END IF;
+    IF flat LIKE ANY (
+            '{% now%,% today%,% present%,%from % on%,%prior to %,%up to %,%e last week%,'
+            '%e last month%,%e last year%,%e last decade%,%s last %,%s past %,% before last%,'
+            '%s back%,%week commencing%,%week beginning%,%week ending%}'::text[])
+       OR flat LIKE ANY ('{% to %,% and %,% until %,% till %,% through %,%-%,%–%}')
+          AND flat ~ '[0-9]'
+    THEN
+        content := _english_ranges(content);
+        flat := lower(content COLLATE "C");
     END IF;
     IF flat LIKE ANY (
         '{%christmas%,%new year%,%halloween%,%thanksg%,%easter%,%s day%,%boxing%,%quarter%,%_0s%,'
         '%eties%,%hties%,%of july%,%the other%,%fortnight%,%this past%,%festival%,%r after%,'
-        '%d after%,%r before%,%half of the year%}'::text[])
+        '%d after%,%r before%,%half of the year%,%start of the%,%beginning of the%,%xmas%,'
+        '%k friday%,%d friday%,%labor day%,%memorial day%,%s'' day%}'::text[])
     THEN
         content := _english_times(content);
         flat := content;

@@ -28,8 +28,8 @@ CREATE OR REPLACE FUNCTION _number(word text) RETURNS int
 -- How a text says how many, for expressions.
 CREATE OR REPLACE FUNCTION _counts() RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN '[0-9]{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen'
-        '|twenty|thirty|couple|few|several';
+    RETURN '[1-9][0-9]{0,2}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve'
+        '|fifteen|twenty|thirty|couple|few|several';
 
 -- Which part of a time a word of _parts_marked names, in the form of _part; NULL for all of it.
 CREATE OR REPLACE FUNCTION _part_written(word text) RETURNS text
@@ -84,13 +84,14 @@ DECLARE
 BEGIN
     -- May to July, 2020-2022: the same with a "from".
     IF (strpos(words, '<to>') + strpos(words, '<through>') + strpos(words, '-') > 0)
-       AND words ~ '(<to>|<through>|-)(><)?<?(Ja|Fe|Ma|Ap|Ju|Au|Se|Oc|No|De|19|20)' THEN
+       AND words ~ '(<to>|<through>|-)(><)?<?(partx|Ja|Fe|Ma|Ap|Ju|Au|Se|Oc|No|De|19|20)' THEN
         words := regexp_replace(words, '(?xi) <
-            ( (?: ' || _month_names() || ' )
+            ( (?: partx[0-9a-z]+ >< )? (?: ' || _month_names() || ' )
               (?: >< [0-9]{1,2} (?: st|nd|rd|th )? )? (?: >< (?:19|20)[0-9]{2} )?
             | (?:19|20)[0-9]{2} )
             (?: - | ><->< | ><to>< | ><through>< )
-            (?= (?: ' || _month_names() || ' | (?:19|20)[0-9]{2} ) > )
+            (?= (?: (?: partx[0-9a-z]+ >< )? (?: ' || _month_names() || ' )
+                  | (?:19|20)[0-9]{2} ) > )
             ', '<from><\1><to><', 'g');
     END IF;
     -- Two weeks before, the Sunday after: one word.
@@ -115,7 +116,9 @@ BEGIN
                 (?: (?:19|20)[0-9]{2} | (?:last|this) >< year ) )?
         |   (?: (?:19|20)[0-9]{2} s? | (?:last|this) >< year )
             (?: >< (?: ms|[km]b|px|seconds|minutes|hours|days|users|people|rows|lines|files|items|
-                       tokens|words|times|steps|points|bytes|dollars|miles|meters|km|m ) )?
+                       tokens|words|times|steps|points|bytes|dollars|miles|meters|km|m |
+                       euros|pounds|yuan|usd|eur|characters|chars|requests|records|messages|
+                       entries|calories|kcal|kg|g ) )?
         |   (?:19|20)[0-9]{2} [-/] [0-9]{1,2} (?: [-/] [0-9]{1,2} (?: t[0-9:]+z? )? )?
         |   [0-9]{1,2} / (?: [0-9]{1,2} / (?: 19|20 )? [0-9]{2} | (?:19|20)[0-9]{2} )
         ) >', 'g') AS f

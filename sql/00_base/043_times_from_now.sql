@@ -8,7 +8,9 @@ CREATE OR REPLACE FUNCTION _unit(word text) RETURNS text
         WHEN '小时' THEN 'hour' WHEN '天' THEN 'day' WHEN '日' THEN 'day' WHEN '周' THEN 'week'
         WHEN '星期' THEN 'week' WHEN '礼拜' THEN 'week' WHEN '周末' THEN 'weekend'
         WHEN '月' THEN 'month' WHEN '季度' THEN 'quarter' WHEN '年' THEN 'year'
-        ELSE rtrim(word, 's') END;
+        WHEN '分钟' THEN 'minute'
+        ELSE coalesce(('{"min":"minute","hr":"hour","wk":"week","yr":"year","mo":"month",'
+                       '"mth":"month"}'::jsonb) ->> rtrim(word, 's'), rtrim(word, 's')) END;
 
 -- lead: since, before, after, until, or '' for none. which: ago, past (up to now), last, this, on
 -- (the latest of that weekday). amount to most: of units, as "a few" is 2 to 6; part: of that unit,
@@ -20,18 +22,25 @@ CREATE OR REPLACE FUNCTION _times_from_now(content text)
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $$
 DECLARE
-    words CONSTANT text :=
-        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g') COLLATE "C") || '>';
+    words CONSTANT text := replace(
+        '<' || lower(regexp_replace(content, '[^A-Za-z0-9]+', '><', 'g') COLLATE "C") || '>',
+        '<the><partx', '<partx');
+    weekdays CONSTANT text[] :=
+        '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}';
     phrase text;
     parts text[];
 BEGIN
     FOR phrase IN
         SELECT f[1] FROM regexp_matches(words, '(?x)
-            (?: <the> <day> <before> )? <yesterday> | <today> | <last> <night>
+            (?: <the> <day> <before> )? <yesterday> | <today> | <last> <(?: night | evening )>
         |   <this> <(?: morning | afternoon | evening )>
-        |   <half> <a> <year> <ago>
-        |   < (?: ' || _counts() || ' ) > (?: <of> | <and> <a> <half> )?
-            < (?: hour | day | night | week | weekend | month | quarter | year | decade ) s? >
+        |   <half> <an?> <(?: hour | month | year )> <ago>
+        |   <an?> < (?: hour | day | week | month | year ) > <or> <two> <ago>
+        |   (?: < (?: ' || _counts() || ' ) > <(?: to | or )> )?
+            < (?: ' || _counts() || ' ) > (?: <of> | <and> <a> <half> )?
+            < (?: minute | min | hour | hr | day | night | week | wk | weekend | month | mo | mth
+                | quarter | year | yr | decade
+                | mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays ) s? >
             (?: <and> <a> <half> )? <ago>
         |   (?: < partx [0-9a-z]+ > )? < (?: last | past | this ) >
             (?: < [0-9a-z]+ > (?: <of> )? )?
@@ -62,8 +71,7 @@ BEGIN
         amount := 1;
         most := NULL;
         unit := _unit(parts[cardinality(parts)]);
-        weekday := array_position(
-            '{monday,tuesday,wednesday,thursday,friday,saturday,sunday}'::text[], unit);
+        weekday := array_position(weekdays, unit);
         IF weekday IS NOT NULL THEN
             unit := NULL;
             IF which IN ('since', 'after') THEN
@@ -74,27 +82,45 @@ BEGIN
             which := 'last';
             amount := 2;
             unit := _unit(parts[2]);
-        ELSIF which = 'half' THEN
-            which := 'ago';
-            amount := 6;
-            unit := 'month';
-        ELSIF unit = 'ago' AND 'half' = ANY (parts) THEN
-            which := 'ago';
-            amount := 4 * _number(parts[1]) + 2;
-            unit := CASE WHEN strpos(phrase, '<year') > 0 THEN 'quarter' ELSE 'week' END;
         ELSIF unit = 'ago' THEN
             which := 'ago';
+            unit := replace(_unit(parts[CASE
+                WHEN parts[3] = 'or' OR parts[3] = 'and' THEN 2 ELSE cardinality(parts) - 1 END]),
+                'night', 'day');
+            weekday := array_position(weekdays, unit);
             amount := CASE WHEN parts[1] IN ('few', 'several') THEN 2 ELSE _number(parts[1]) END;
-            most := CASE WHEN parts[1] IN ('few', 'several') THEN 6 END;
-            unit := replace(_unit(parts[2]), 'night', 'day');
+            most := CASE WHEN parts[1] IN ('few', 'several') THEN 6
+                         WHEN parts[3] = 'or' THEN 2
+                         WHEN parts[2] IN ('to', 'or') THEN _number(parts[3]) END;
+            IF parts[1] = 'half' THEN
+                amount := CASE unit WHEN 'year' THEN 6 WHEN 'month' THEN 2 ELSE 30 END;
+                unit := CASE unit WHEN 'year' THEN 'month' WHEN 'month' THEN 'week'
+                                  ELSE 'minute' END;
+            ELSIF 'half' = ANY (parts) AND unit IN ('month', 'year') THEN
+                amount := 4 * amount + 2;
+                unit := CASE unit WHEN 'year' THEN 'quarter' ELSE 'week' END;
+            ELSIF 'half' = ANY (parts) THEN
+                most := amount + 1;
+            END IF;
+            IF weekday IS NOT NULL OR most < amount THEN
+                amount := coalesce(most, amount);
+            ELSIF unit = 'minute' THEN
+                which := 'past';
+                amount := 1 + amount / 60;
+                most := NULL;
+                unit := 'hour';
+            END IF;
         ELSIF unit IN ('yesterday', 'today', 'night', 'morning', 'afternoon', 'evening') THEN
             amount := CASE WHEN which = 'the' THEN 2
-                           ELSE (unit IN ('yesterday', 'night'))::int END;
+                           ELSE (unit = 'yesterday' OR which = 'last')::int END;
             which := 'ago';
             unit := 'day';
         ELSIF cardinality(parts) = 3 THEN
             which := 'past';
             amount := _number(parts[2]);
+        END IF;
+        IF weekday IS NOT NULL THEN
+            unit := NULL;
         END IF;
         CONTINUE WHEN amount IS NULL OR unit = 'year' AND which IN ('last', 'this') AND amount = 1;
         IF which = 'this' THEN
@@ -111,9 +137,10 @@ BEGIN
         SELECT f[1] FROM regexp_matches(content, '(?x)
             (?: 大?前天 | 昨 [天日晚夜] | (?<! 年 | 年的 ) 今 [天日早晚晨] )
             (?: 以来 | 至今 | 起 | 开始 | 为止 | 前或后 | [以之] [前后] )?
-        |   (?: 过去 | 最近 | 近 | 这 )? 的? [ ]? (?<! 月 | 月[ ] | [0-9一二三四五六七八九十] )
-            (?: [0-9]+ | [一二三四五六七八九十百千]+ | 两 | 十?几 ) 多? [ ]? 个? [多半]? [ ]?
-            (?: 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) [多半]? (?: [以之]? 前 (?! [后或] ) )?
+        |   (?: 过去 | 最近 | 近 | 这 )? 的? [ ]? (?<! 月 | 月[ ] | [0-9一二两三四五六七八九十] )
+            (?: (?: [0-9]{1,2} | [一二两三四五六七八九十]+ ) [-~～—到至] )?
+            (?: [0-9]+ | [一二两三四五六七八九十百千]+ | 十?几 ) 多? [ ]? 个? [多半]? [ ]?
+            (?: 分钟 | 小时 | 天 | 日 | 周 | 星期 | 礼拜 | 月 | 季度 | 年 ) [多半]? (?: [以之]? 前 (?! [后或] ) )?
         |   (?: 每 | 上+ | 下+ | 这 | 本 )? 个? (?: 周末 | 周 | 星期 | 礼拜 | 月 | 季度 )
             (?: [一二三四五六1-7] | 日 (?! [程常] ) | 天 (?! 气 )
               | (?<= 月 ) (?: (?: [0-9]{1,2} | [一二三四五六七八九十]+ ) [日号] | « [^»]+ » ) )?
@@ -149,23 +176,37 @@ BEGIN
             CONTINUE;
         END IF;
         parts := regexp_match(
-            phrase, '^(过去|最近|近|这)?([0-9]+|[一二两三四五六七八九十百千几]+)([多半]?)'
-                   '(小时|天|日|周|星期|礼拜|月|季度|年)([多半]?)([以之]?前)?$');
+            phrase, '^(过去|最近|近|这)?(?:([0-9]{1,2}|[一二两三四五六七八九十]+)[-~～—到至])?'
+                    '([0-9]+|[一二两三四五六七八九十百千几]+)([多半]?)'
+                   '(分钟|小时|天|日|周|星期|礼拜|月|季度|年)([多半]?)([以之]?前)?$');
         IF parts IS NOT NULL THEN
-            CONTINUE WHEN coalesce(parts[1], parts[6]) IS NULL;
-            which := CASE WHEN parts[6] IS NULL THEN 'past' ELSE 'ago' END;
-            amount := _number(parts[2]);
-            most := amount;
-            unit := _unit(parts[4]);
-            IF '半' IN (parts[3], parts[5]) AND unit IN ('month', 'year') THEN
+            CONTINUE WHEN coalesce(parts[1], parts[7]) IS NULL;
+            which := CASE WHEN parts[7] IS NULL THEN 'past' ELSE 'ago' END;
+            most := _number(parts[3]);
+            amount := least(_number(parts[2]), most);
+            IF most IS NULL THEN
+                -- 两三天前
+                amount := _number(left(parts[3], 1));
+                most := _number(substr(parts[3], 2));
+                CONTINUE WHEN (amount < most) IS NOT TRUE;
+            END IF;
+            unit := _unit(parts[5]);
+            IF '半' IN (parts[4], parts[6]) AND unit IN ('month', 'year') THEN
                 amount := 4 * amount + 2;
                 most := amount;
                 unit := CASE unit WHEN 'year' THEN 'quarter' ELSE 'week' END;
-            ELSIF '多' IN (parts[3], parts[5]) THEN
+            ELSIF '半' IN (parts[4], parts[6]) THEN
+                most := amount + 1;
+            ELSIF unit = 'minute' THEN
+                which := 'past';
+                amount := 1 + amount / 60;
+                most := amount;
+                unit := 'hour';
+            ELSIF '多' IN (parts[4], parts[6]) THEN
                 most := amount + CASE WHEN mod(amount, 10) = 0 THEN 9 ELSE 1 END;
-            ELSIF right(parts[2], 1) = '几' AND which = 'ago' THEN
-                amount := CASE parts[2] WHEN '几' THEN 2 ELSE 11 END;
-                most := CASE parts[2] WHEN '几' THEN 6 ELSE 19 END;
+            ELSIF right(parts[3], 1) = '几' AND which = 'ago' THEN
+                amount := CASE parts[3] WHEN '几' THEN 2 ELSE 11 END;
+                most := CASE parts[3] WHEN '几' THEN 6 ELSE 19 END;
             END IF;
         ELSE
             IF right(phrase, 1) IN ('日', '号') AND strpos(phrase, '月') > 0 THEN

@@ -46,19 +46,19 @@ CREATE OR REPLACE FUNCTION _redact(content text) RETURNS text
                           THEN _redact_escaped(content) ELSE _redact_signed(content) END
                 ELSE content END;
 
--- The beginning of a text for a log, at a bounded cost. A secret cut in half at 2,000 characters
--- would not be recognised: the 300 before the cut are left out, if so much was redacted.
-CREATE OR REPLACE FUNCTION _redact_cut(content text, most int) RETURNS text
+-- The first 200 characters of a text for a log, at a bounded cost. A secret cut in half at 2,000
+-- characters would not be recognised: the 300 before the cut are left out, if so much was redacted.
+CREATE OR REPLACE FUNCTION _redact_cut(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT left(c.head, least(most, greatest(length(c.head) - 300, 0)))
+    SELECT left(c.head, least(200, greatest(length(c.head) - 300, 0)))
     FROM (SELECT _redact(left(content, 2000)) AS head OFFSET 0) AS c;
 END;
 
-CREATE OR REPLACE FUNCTION _redact_head(content text, most int) RETURNS text
+CREATE OR REPLACE FUNCTION _redact_head(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN CASE WHEN octet_length(content) <= 2000 THEN left(_redact(content), most)
-                ELSE _redact_cut(content, most) END;
+    RETURN CASE WHEN octet_length(content) <= 2000 THEN left(_redact(content), 200)
+                ELSE _redact_cut(content) END;
 
 CREATE OR REPLACE FUNCTION redact(content text) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -2,8 +2,9 @@
 -- with it before anything is written. The walk follows the schema, one level per step, so that a
 -- document is read no deeper than its schema, and ends at the first place that does not fit. 1,000
 -- objects of 12 values take 45 ms. Supported of JSON Schema: type, enum, const, required,
--- properties, additionalProperties, items, minimum and maximum, minLength and maxLength, minItems
--- and maxItems, anyOf, true and false; the rest is ignored.
+-- properties, additionalProperties, items, minimum and maximum, minLength and maxLength, pattern (a
+-- regular expression of PostgreSQL), minItems and maxItems, anyOf, true and false; the rest is
+-- ignored.
 CREATE OR REPLACE FUNCTION _json_found(value jsonb) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE jsonb_typeof(value)
@@ -63,8 +64,11 @@ CREATE OR REPLACE FUNCTION _json_fault(value jsonb, schema jsonb) RETURNS text
             THEN 'must be ' || _json_list(schema -> 'enum')
         WHEN value <> schema -> 'const' THEN 'must be ' || left((schema -> 'const')::text, 200)
         ELSE CASE jsonb_typeof(value)
-            WHEN 'string' THEN _size_fault(length(value #>> '{}'), schema -> 'minLength',
-                                           schema -> 'maxLength', ' characters')
+            WHEN 'string' THEN CASE
+                WHEN value #>> '{}' !~ (schema ->> 'pattern')
+                    THEN 'must match ' || left(schema ->> 'pattern', 200)
+                ELSE _size_fault(length(value #>> '{}'), schema -> 'minLength',
+                                 schema -> 'maxLength', ' characters') END
             WHEN 'number' THEN _number_fault(value, schema -> 'minimum', schema -> 'maximum')
             WHEN 'array' THEN _size_fault(jsonb_array_length(value), schema -> 'minItems',
                                           schema -> 'maxItems', ' items')

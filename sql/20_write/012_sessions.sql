@@ -31,9 +31,7 @@ BEGIN
             SELECT g.session_id, min(g.at) AS started_at, min(g.place) AS place
             FROM unnest(session_ids, said_at) WITH ORDINALITY AS g (session_id, at, place)
             WHERE g.session_id IS NOT NULL
-              AND NOT EXISTS (SELECT FROM session AS s
-                              WHERE s.user_id = _open_sessions.user_id
-                                AND s.session_id = g.session_id)
+              AND g.session_id <> ALL (coalesce(opened.ids, '{}'))
             GROUP BY g.session_id
             ORDER BY place
         ) AS f

@@ -64,11 +64,19 @@ CREATE OR REPLACE FUNCTION _replace_keywords(user_id text, memory_ids bigint[]) 
     SET search_path FROM CURRENT SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    changed bigint;
 BEGIN
-    DELETE FROM keyword AS k
-    WHERE k.user_id = _replace_keywords.user_id AND k.memory_id = ANY (memory_ids)
-      AND k.memory_id BETWEEN memory_ids[1] AND memory_ids[cardinality(memory_ids)]
-      AND k.origin <> 'user_tag';
+    -- For several memories at once, all keywords of the user are read in the order of the words.
+    FOREACH changed IN ARRAY memory_ids LOOP
+        DELETE FROM keyword AS k
+        WHERE k.user_id = _replace_keywords.user_id AND k.memory_id = changed
+          AND k.keyword = ANY (ARRAY(
+              SELECT o.keyword FROM keyword AS o
+              WHERE o.user_id = _replace_keywords.user_id
+                AND o.memory_id BETWEEN changed AND changed AND o.origin <> 'user_tag'
+              ORDER BY o.memory_id));
+    END LOOP;
     INSERT INTO keyword (user_id, keyword, memory_id, weight, origin)
     SELECT m.user_id, k.keyword, m.memory_id, k.weight, 'system'
     FROM memory AS m, LATERAL _keywords(m.content) AS k
@@ -308,9 +316,11 @@ BEGIN
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';
-    WHEN foreign_key_violation THEN
-        -- What it was before may be a kind that was removed or renamed since.
-        PERFORM _check_kind(c.kind) FROM unnest(changed) AS c;
+    WHEN foreign_key_violation OR check_violation THEN
+        -- What it was before may be a kind that was removed or renamed since, or, in a file of
+        -- somebody else's, anything.
+        PERFORM _check_kind(c.kind), _check_until(c.valid_until, c.valid_from)
+        FROM unnest(changed) AS c;
         RAISE;
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,

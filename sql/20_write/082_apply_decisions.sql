@@ -352,15 +352,17 @@ CREATE OR REPLACE FUNCTION _is_text_of_another(user_id text, stored memory, deci
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
 AS $$
+DECLARE
+    -- In the condition it would be made for each memory, because to check a subject may fail.
+    given_hash CONSTANT bytea := _content_hash(
+        stored.kind, CASE WHEN decision ? 'subject' THEN _check_subject(decision ->> 'subject')
+                          ELSE stored.subject END,
+        stored.session_id, NULL, decision ->> 'content');
 BEGIN
     RETURN stored.source IS NULL AND stored.position IS NULL AND EXISTS (
         SELECT FROM memory AS m
         WHERE m.user_id = _is_text_of_another.user_id AND m.memory_id <> stored.memory_id
-          AND m.content_hash = _content_hash(
-              stored.kind, CASE WHEN decision ? 'subject'
-                                THEN _check_subject(decision ->> 'subject')
-                                ELSE stored.subject END,
-              stored.session_id, NULL, decision ->> 'content')
+          AND m.content_hash = given_hash
           AND m.status IN ('active', 'pending') AND m.source IS NULL);
 END $$;
 

@@ -52,12 +52,12 @@ BEGIN
     END IF;
     PERFORM _check_json(given, of_kind.payload_schema, 'the payload');
     IF key IS NOT NULL THEN
-        SELECT j.job_id INTO id
-        FROM job AS j
-        WHERE j.user_id = owner AND j.kind = of_kind.name AND j.dedup_key = key
-          AND j.status = 'waiting'
-        ORDER BY j.job_id LIMIT 1;
-        IF FOUND THEN
+        -- In the order of job_id the primary key would be read, with all jobs that are done.
+        SELECT min(j.job_id) INTO id
+        FROM (SELECT j.job_id FROM job AS j
+              WHERE j.user_id = owner AND j.kind = of_kind.name AND j.dedup_key = key
+                AND j.status = 'waiting' OFFSET 0) AS j;
+        IF id IS NOT NULL THEN
             RETURN id;
         END IF;
     END IF;

@@ -1,12 +1,14 @@
 -- Who has jobs that can be claimed now: the first of a worker's two steps, without any lock. One
--- index lookup per user, however many jobs they have. Jobs of kind embed have an index of their
--- own: a worker without a chat model would read all that wait for one.
+-- index lookup per user, however many jobs they have (without a sort, see _take_jobs). Jobs of kind
+-- embed have an index of their own: a worker without a chat model would read all that wait for one.
 CREATE OR REPLACE FUNCTION _job_users(kinds text[], at timestamptz)
     RETURNS TABLE (user_id text, oldest timestamptz)
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_sort = off
+    SET enable_incremental_sort = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -131,16 +133,18 @@ CREATE OR REPLACE FUNCTION _count_waiting(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_sort = off
 AS $$
 DECLARE
     held CONSTANT bigint[] := _held_by_jobs(user_id);
 BEGIN
     RETURN (
         SELECT count(*)
-        FROM (SELECT FROM job AS j
-              WHERE kinds IS DISTINCT FROM '{embed}'
-                AND j.user_id = _count_waiting.user_id AND j.status <> 'done' AND j.run_at <= at
-                AND (kinds IS NULL OR j.kind = ANY (kinds))
+        FROM ((SELECT FROM job AS j
+               WHERE kinds IS DISTINCT FROM '{embed}'
+                 AND j.user_id = _count_waiting.user_id AND j.status <> 'done' AND j.run_at <= at
+                 AND (kinds IS NULL OR j.kind = ANY (kinds))
+               ORDER BY j.priority DESC, j.run_at)
               UNION ALL
               SELECT FROM job AS j
               WHERE kinds = '{embed}'

@@ -45,19 +45,23 @@ END $$;
 
 -- The job rows are locked. The hashes of what a model was shown are no longer needed, and are
 -- removed: a short text can be guessed from its hash, and purge() leaves jobs that are done as they
--- are.
+-- are. One by one, see _take_jobs().
 CREATE OR REPLACE FUNCTION _jobs_done(user_id text, job_ids bigint[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
 AS $$
+DECLARE
+    each bigint;
 BEGIN
-    UPDATE job AS j
-    SET status = 'done', error = NULL, finished_at = now(),
-        payload = CASE WHEN j.payload ?| '{shown,replaces}'
-                       THEN j.payload - '{shown,replaces}'::text[] ELSE j.payload END
-    WHERE j.user_id = _jobs_done.user_id AND j.job_id = ANY (job_ids);
+    FOREACH each IN ARRAY job_ids LOOP
+        UPDATE job AS j
+        SET status = 'done', error = NULL, finished_at = now(),
+            payload = CASE WHEN j.payload ?| '{shown,replaces}'
+                           THEN j.payload - '{shown,replaces}'::text[] ELSE j.payload END
+        WHERE j.user_id = _jobs_done.user_id AND j.job_id = each;
+    END LOOP;
 END $$;
 
 -- A job as its worker gets it.

@@ -77,10 +77,15 @@ BEGIN
                 ELSE _store_vectors(user_id, model, known, vectors, false, hashes) END;
 END $$;
 
+-- What of a text is handed out to be embedded: no model reads a million characters. A row holds a
+-- gigabyte at most: 50 texts of 25 MB, which an agent can write, would stop every worker again and
+-- again, and take a backfill as much of memory.
+CREATE OR REPLACE FUNCTION _text_to_embed(content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN left(content, 1000000);
+
 -- What is left to embed of these memories: their ids and the hashes of their texts, in parallel,
--- and each text once, in the order in which its hash first appears; NULL texts: nothing is left. No
--- model reads a million characters. A row holds a gigabyte at most: 50 texts of 25 MB, which an
--- agent can write, would stop every worker again and again.
+-- and each text once, in the order in which its hash first appears; NULL texts: nothing is left.
 CREATE OR REPLACE FUNCTION _texts_of(
     user_id text, model smallint, memory_ids bigint[], OUT payload jsonb, OUT texts text[])
     LANGUAGE plpgsql STABLE
@@ -105,7 +110,7 @@ BEGIN
                'model', _texts_of.model,
                'memory_ids', coalesce(jsonb_agg(w.memory_id::text ORDER BY w.memory_id), '[]'),
                'hashes', coalesce(jsonb_agg(w.hash::text ORDER BY w.memory_id), '[]')),
-           (SELECT array_agg(left(d.content, 1000000) ORDER BY d.memory_id)
+           (SELECT array_agg(_text_to_embed(d.content) ORDER BY d.memory_id)
             FROM distinct_text AS d)
     INTO payload, texts
     FROM wanted AS w;

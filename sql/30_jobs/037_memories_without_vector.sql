@@ -19,7 +19,7 @@ BEGIN
     PERFORM _check_number(n, 'n', 1000);
     PERFORM _resolve_user(whose) WHERE whose IS NOT NULL;
     RETURN QUERY
-    SELECT m.user_id, m.memory_id, m.content, _text_hash(m.user_id, m.content)
+    SELECT m.user_id, m.memory_id, _text_to_embed(m.content), _text_hash(m.user_id, m.content)
     FROM (SELECT t.user_id, t.memory_id
           FROM trace AS t
           WHERE t.active AND t.embedding IS NULL AND t.model = wanted
@@ -36,7 +36,8 @@ END $$;
 
 COMMENT ON FUNCTION memories_without_vector(int, text, bigint, text, text) IS
     'The next n (1 to 1000) active memories that have no vector, by owner and memory_id: owner '
-    '(their user), memory_id, content, text_hash (for set_embeddings()). after_user, after_id: '
-    'those behind this one, NULL: from the first. user_id: only of this user; NULL: of everybody '
-    'the caller may see. model: no vector of this one; NULL: of the model in use. Errors: ME006 '
-    'user, ME008 n, ME009 no such model. Source: D0 2.4.';
+    '(their user), memory_id, content (its first million characters), text_hash (of all of it, for '
+    'set_embeddings()). after_user, after_id: those behind this one, NULL: from the first. '
+    'user_id: only of this user; NULL: of everybody the caller may see. model: no vector of this '
+    'one; NULL: of the model in use. Errors: ME006 user, ME008 n, ME009 no such model. '
+    'Source: D0 2.4.';

@@ -18,6 +18,9 @@ BEGIN
 END $$;
 
 -- Takes up to n existing jobs. A job is dead once its workers were lost as often as a job may fail.
+-- No plan reads jobs that are done, whatever the statistics say: where most users have one job, it
+-- may be that of the primary key for all jobs of a user. So they are looked for in the order of
+-- job_open, without a sort, and changed one by one.
 CREATE OR REPLACE FUNCTION _take_jobs(
     user_id text, n int, worker text, kinds text[], at timestamptz, until timestamptz)
     RETURNS SETOF job
@@ -25,12 +28,13 @@ CREATE OR REPLACE FUNCTION _take_jobs(
     SET search_path FROM CURRENT
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
-    SET enable_hashjoin = off
-    SET enable_mergejoin = off
+    SET enable_sort = off
 AS $$
 #variable_conflict use_column
 DECLARE
     most CONSTANT int := _config('job_attempts');
+    next record;
+    taken job;
 BEGIN
     -- Jobs of kind embed have an index of their own. Without this check, all jobs that wait for a
     -- chat model would be read.
@@ -40,29 +44,27 @@ BEGIN
     ) THEN
         RETURN;
     END IF;
-    RETURN QUERY
-    WITH next AS MATERIALIZED (
-        SELECT j.job_id, j.run_at, j.attempts >= most AS spent
+    FOR next IN
+        SELECT j.job_id, j.attempts >= most AS spent
         FROM job AS j
         WHERE j.user_id = _take_jobs.user_id AND j.status <> 'done' AND j.run_at <= at
           AND (kinds IS NULL OR j.kind = ANY (kinds))
         ORDER BY j.priority DESC, j.run_at, j.job_id
         LIMIT n
         FOR NO KEY UPDATE SKIP LOCKED
-    ), taken AS (
+    LOOP
         UPDATE job AS j
-        SET status = CASE WHEN x.spent THEN 'dead' ELSE 'running' END,
-            run_at = CASE WHEN x.spent THEN 'infinity' ELSE until END,
-            worker = CASE WHEN x.spent THEN NULL ELSE _take_jobs.worker END,
-            error = CASE WHEN x.spent THEN 'its worker did not come back' ELSE j.error END,
-            attempts = j.attempts + (NOT x.spent)::int
-        FROM next AS x
-        WHERE j.user_id = _take_jobs.user_id AND j.job_id = x.job_id
-        RETURNING j.*
-    )
-    SELECT t.* FROM taken AS t JOIN next AS x ON x.job_id = t.job_id
-    WHERE NOT x.spent
-    ORDER BY t.priority DESC, x.run_at, t.job_id;
+        SET status = CASE WHEN next.spent THEN 'dead' ELSE 'running' END,
+            run_at = CASE WHEN next.spent THEN 'infinity' ELSE until END,
+            worker = CASE WHEN next.spent THEN NULL ELSE _take_jobs.worker END,
+            error = CASE WHEN next.spent THEN 'its worker did not come back' ELSE j.error END,
+            attempts = j.attempts + (NOT next.spent)::int
+        WHERE j.user_id = _take_jobs.user_id AND j.job_id = next.job_id
+        RETURNING j.* INTO taken;
+        IF NOT next.spent THEN
+            RETURN NEXT taken;
+        END IF;
+    END LOOP;
 END $$;
 
 -- Of jobs with the same dedup_key the first is worked on, and the others are done with it. Those
@@ -105,7 +107,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _waits_for_another(claimed job, next bigint[], at timestamptz)
     RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path FROM CURRENT SET enable_seqscan = off
+    SET search_path FROM CURRENT SET enable_seqscan = off SET enable_sort = off
 AS $$
 DECLARE
     until timestamptz;
@@ -115,11 +117,13 @@ BEGIN
         RETURN false;
     END IF;
     SELECT max(o.run_at), bool_or(o.kind = 'extract') INTO until, extracted
-    FROM job AS o
-    WHERE o.user_id = claimed.user_id AND o.status = 'running' AND o.run_at > at
-      AND (o.kind = 'reflect' AND o.job_id <> claimed.job_id AND o.job_id <> ALL (next)
-           OR o.kind = 'extract'
-              AND o.payload ->> 'session_id' = claimed.payload ->> 'session_id');
+    FROM (SELECT o.run_at, o.kind
+          FROM job AS o
+          WHERE o.user_id = claimed.user_id AND o.status = 'running' AND o.run_at > at
+            AND (o.kind = 'reflect' AND o.job_id <> claimed.job_id AND o.job_id <> ALL (next)
+                 OR o.kind = 'extract'
+                    AND o.payload ->> 'session_id' = claimed.payload ->> 'session_id')
+          ORDER BY o.priority DESC, o.run_at) AS o;
     IF until IS NULL THEN
         IF pg_try_advisory_xact_lock(
             hashtextextended('memoir._waits_for_another ' || claimed.user_id, 0))

@@ -614,7 +614,7 @@ BEGIN
             token_used, token_budget, elapsed_ms)
         VALUES (
             _recall.user_id, started, nullif(as_of, 'infinity'), _recall.mode,
-            _redact_head(query_text, 200), coalesce(ids, '{}'), coalesce(kinds, '{}'),
+            _redact_head(query_text), coalesce(ids, '{}'), coalesce(kinds, '{}'),
             coalesce(scores, '{}'), setup.kind_weights, selection.chosen, tokens, budget,
             1000::float8 * date_part('epoch', clock_timestamp() - started))
         RETURNING r.retrieval_id INTO retrieval_id;

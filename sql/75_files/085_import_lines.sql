@@ -183,7 +183,7 @@ BEGIN
                               ELSE message END
                 USING ERRCODE = CASE WHEN code LIKE 'ME%' THEN code ELSE 'ME017' END,
                       DETAIL = CASE WHEN code IN ('23503', '23505') THEN message
-                                    ELSE 'It begins with ' || _redact_head(line, 200) END,
+                                    ELSE 'It begins with ' || _redact_head(line) END,
                       HINT = coalesce(nullif(advice, ''),
                                       'Nothing of the file is stored. Export the user again.');
         END;

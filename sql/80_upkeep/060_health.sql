@@ -324,6 +324,7 @@ BEGIN
            coalesce(nullif(concat_ws('; ', 'invalid: ' || nullif(_some_of(invalid), ''),
                                      nullif(said.faults, '')), ''),
                     CASE indexed WHEN 0 THEN 'no user has enough memories for any'
+                                 WHEN 1 THEN 'one user has its own'
                                  ELSE indexed || ' users have their own' END),
            CASE WHEN invalid <> '{}'
                 THEN format('REINDEX INDEX CONCURRENTLY memoir.%I;', invalid[1])
@@ -508,7 +509,9 @@ BEGIN
                 THEN 'ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();'
                 WHEN stale <> '{}'
                 THEN concat_ws(' ', _holds_back_vacuum(now() - interval '1 hour'),
-                               format('VACUUM (ANALYZE) memoir.%I;', stale[1])) END;
+                               (SELECT format('VACUUM (ANALYZE) %s;',
+                                              string_agg(format('memoir.%I', t), ', '))
+                                FROM unnest(stale) AS t)) END;
     RETURN QUERY
     SELECT 'partitions', CASE WHEN crowded THEN 'warning' ELSE 'ok' END,
            CASE WHEN crowded

@@ -191,7 +191,7 @@ BEGIN
             (SELECT coalesce(jsonb_object_agg(
                         e.name,
                         CASE WHEN jsonb_typeof(e.value) = 'string'
-                             THEN to_jsonb(_redact_head(e.value #>> '{}', 200))
+                             THEN to_jsonb(_redact_head(e.value #>> '{}'))
                              WHEN length(r.value::text) > 200
                              THEN to_jsonb(left(r.value::text, 200)) ELSE r.value END), '{}')
              FROM jsonb_each(given) AS e (name, value), LATERAL (

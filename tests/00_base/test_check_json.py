@@ -91,6 +91,7 @@ def test_what_fits_passes(tx, document, schema):
         ([1], {"items": False}, "answer[0] is not allowed"),
         (1, False, "answer is not allowed"),
         ("", {"type": "string", "minLength": 1}, "answer must have at least 1 characters"),
+        ("1e3", {"type": "string", "pattern": "^[0-9]+$"}, "answer must match ^[0-9]+$"),
         (True, {"enum": [1, None]}, "answer must be 1 or null"),
     ],
 )
@@ -145,6 +146,7 @@ SCHEMAS = st.recursive(
             "maximum": NUMBERS,
             "minLength": LIMITS,
             "maxLength": LIMITS,
+            "pattern": st.sampled_from(["[0-9]", "^[a-z]"]),
         },
     ),
     lambda inner: st.fixed_dictionaries(

@@ -24,7 +24,15 @@ READ_ALL = {
     *("import_markdown", "import_memory_json", "import_user", "maintain", "migrate_memory_md"),
     *("purge", "purge_user", "refresh_statistics", "switch_model", "sync_markdown"),
 }
-CALLS = {**READS, **WRITES}
+OF_A_TEXT = """SELECT * FROM memoir.apply_decisions(
+    '[{"action": "UPDATE", "memory_id": 3, "content": "lives in Bergen"}]')"""
+OF_AN_END = """SELECT memoir.apply_decisions(
+    '[{"action": "UPDATE", "memory_id": 2, "valid_until": "2999-01-01"}]');
+SELECT memoir.remember('uses vi', 'preference', subject => 'user.editor')"""
+CALLS = {
+    **READS, **WRITES,
+    "apply_decisions, another text": OF_A_TEXT, "remember, another end": OF_AN_END,
+}  # fmt: skip
 BOUNDED = [name for name in CALLS if name not in READ_ALL]
 OF_ALL = ["claim", "entities", "fill_model", "memory_relevance"]
 
@@ -114,3 +122,24 @@ def test_what_a_call_reads_does_not_grow_with_the_users_memories(world, name):
 def test_what_reads_all_memories_reads_them_a_number_of_times(world, name):
     conn, read = world
     assert most_read(conn, name) < 15 * read[name]
+
+
+WORDS = """
+INSERT INTO memoir.keyword (user_id, keyword, memory_id)
+SELECT 'default', 'word' || n, 101 + n % 500 FROM generate_series(1, 20000) AS n
+"""
+CHANGED = """EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF)
+SELECT memoir.update_memory(3, content => 'lives in Bergen')"""
+
+
+def test_a_changed_text_does_not_read_all_keywords_of_the_user(world):
+    conn, _ = world
+    blocks = []
+    with conn.transaction(force_rollback=True):
+        for prepared in ("SELECT", WORDS):
+            conn.execute(prepared)
+            for _ in range(2):
+                with conn.transaction(force_rollback=True):
+                    text = conn.execute(CHANGED).fetchall()[1][0]
+            blocks.append(int(text.split("hit=")[1].split()[0]))
+    assert blocks[1] < blocks[0] + 50

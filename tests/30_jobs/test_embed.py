@@ -274,6 +274,38 @@ def test_a_page_of_one_user_reads_nothing_of_the_others(db):
         assert rows_read(db, page) < before + 10
 
 
+def test_of_a_text_that_no_model_reads_whole_its_beginning_is_handed_out(tx):
+    memory_id = remember(tx, "tea")
+    tx.execute("SET LOCAL session_replication_role = 'replica'")
+    tx.execute("UPDATE memoir.memory SET content = repeat('tea ', 250001)")
+    ((_, _, content, text_hash),) = call(tx, "memories_without_vector")
+    ((text,),) = [job.texts for job in claim(tx)]
+    assert content == text == 250_000 * "tea "
+    set_it = (
+        "SELECT memoir.set_embeddings(ARRAY[%s::bigint], '{\"[1,0]\"}', NULL, ARRAY[%s::bigint])"
+    )
+    assert value(tx, set_it, memory_id, text_hash) == 1
+
+
+def test_jobs_that_are_done_are_not_read_whatever_the_statistics_say(db):
+    added = (
+        "INSERT INTO memoir.job (user_id, kind, payload, dedup_key, status, run_at)"
+        " SELECT 'u' || i %% %s, 'reflect', '{\"session_id\": \"s\"}', i, %s, now()"
+        " FROM generate_series(1, 1000) AS i"
+    )
+    db.execute(added, (1000, "waiting"))  # one of each user
+    db.execute("ANALYZE memoir.job")
+    db.execute("UPDATE memoir.job SET status = 'done'")
+    db.execute(added, (1, "done"))
+    calls = (
+        "SELECT memoir.enqueue('reflect', '{\"session_id\": \"s\"}', 'u0', 's')",
+        "SELECT * FROM memoir.ready_users(10, '{reflect}')",
+        "SELECT * FROM memoir.claim('u0', 10, 'w', '{reflect}')",
+    )
+    read = [rows_read(db, call) for call in calls]
+    assert max(read) < 100, read
+
+
 def test_a_worker_without_a_chat_model_does_not_read_what_waits_for_one(db):
     remember(db, "tea")
     for kind in ("embed", "reflect"):

@@ -46,3 +46,8 @@ def test_no_name_is_refused(agent):
     for nobody in (None, ""):
         with pytest.raises(Exception, match="user_id must have 1 to 200 characters"):
             agent.execute(asked, (nobody,))
+
+
+def test_whoever_names_nobody_is_not_told_to_share_a_user_with_everybody(agent):
+    hint = refused(agent, "recall", query_text="tea").message_hint
+    assert hint.startswith("Pass user_id => set_config('memoir.user_id', 'alice', true)")

@@ -207,6 +207,23 @@ def test_a_cut_or_changed_file_is_refused_with_its_line(
         assert row_counts(lived) == before
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"pgmemoir": {"user_id": {"name": "ada"}}}', "line 1: the user is dict, not text"),
+        ('{"pgmemoir": {"user_id": "\\ud800"}}', "line 1: the user is not valid Unicode"),
+        ('\ufeff{"pgmemoir": {"version": 1}}', "line 1: not UTF-8\nhint: Save it as UTF-8"),
+    ],
+)
+def test_a_first_line_that_no_export_has_is_told(
+    memoir: Call, tmp_path: Path, line: str, problem: str
+) -> None:
+    file = tmp_path / "ada.jsonl"
+    file.write_text(line, encoding="utf-16-le" if line.startswith("\ufeff") else "utf-8")
+    done = memoir("import", str(file))
+    assert (done.exit_code, problem in done.stderr) == (1, True), done.stderr
+
+
 STORES: dict[str, tuple[str, Any]] = {
     "mem0": ("mem0.json", {"results": [MEM0, {**MEM0, "memory": "Has a 狗"}]}),
     "langgraph": ("items.json", [ITEM, {**ITEM, "key": "2", "value": {"text": "Has a 狗"}}]),

@@ -220,12 +220,28 @@ def test_a_log_of_another_day_is_refused(memoir: Call, folder: Path) -> None:
     assert "2026-02-22.json is of '2026-02-21'" in done.stderr
 
 
+@pytest.mark.parametrize(("command", "name"), [("import", "json"), ("migrate", "md")])
+def test_a_log_of_no_day_is_refused(memoir: Call, folder: Path, command: str, name: str) -> None:
+    file = folder / f"logs/2026-02-30.{name}"
+    (folder / "logs/2026-02-21.json").rename(file)
+    done = memoir("files", command, str(folder))
+    assert done.stderr.startswith(f"error: {file}: there is no such day\n")
+
+
+def test_a_number_may_have_any_length(memoir: Call, folder: Path) -> None:
+    (folder / "memory.json").write_text(text(MEMORY | {"n": 7})[:-2] + "7" * 5000 + "}")
+    for command in ("import", "export"):
+        done = memoir("files", command, str(folder))
+        assert done.exit_code == 0, done.stderr
+
+
 def test_a_folder_that_is_none_is_refused(memoir: Call, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for command in ("import", "export", "migrate"):
         for name in ("none", "file"):
             done = memoir("files", command, str(tmp_path / name))
             assert done.stderr.startswith(f"error: there is no folder {tmp_path / name}")
+            assert done.stderr.endswith(f"or for a new one: mkdir {tmp_path / name}\n")
 
 
 def test_a_folder_without_files_is_refused(memoir: Call, tmp_path: Path) -> None:

@@ -190,6 +190,16 @@ def test_a_linked_file_stays_a_link(db, folder, tmp_path_factory):
     assert "milk is white" in real.read_text()
 
 
+def test_a_linked_base_overwrites_nothing_elsewhere(db, folder, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "memory.md").write_text("- of another folder\n")
+    shutil.rmtree(folder / ".memoir-sync")
+    (folder / ".memoir-sync").symlink_to(elsewhere)
+    with pytest.raises(BadFile, match=r"\.memoir-sync is a link"):
+        sync(db, folder)
+    assert (elsewhere / "memory.md").read_text() == "- of another folder\n"
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -364,6 +364,9 @@ def test_doctor_tells_who_needs_an_index(memoir: Call, many: psycopg.Connection)
     assert index_line(memoir) == said
     memoir("maintain")
     assert index_line(memoir)[:2] == ["ok", "2 users have their own"]
+    many.execute("SELECT memoir.purge_user('bob')")
+    indexes = "SELECT value FROM memoir.health() WHERE name = 'indexes'"
+    assert value(many, indexes) == "one user has its own"
 
 
 def test_doctor_tells_of_an_index_that_cannot_be_used(

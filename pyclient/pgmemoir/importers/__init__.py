@@ -31,9 +31,9 @@ def detect(data: bytes, name: str, mapping: Mapping[str, str]) -> str:
     Args:
         mapping: fields by their columns; if given, the file has rows.
     """
-    if data.removeprefix(b"\xef\xbb\xbf").startswith(b'{"pgmemoir"'):
-        return "pgmemoir"
     text = data.decode(encoding(data), errors="replace")
+    if text.startswith('{"pgmemoir"'):
+        return "pgmemoir"
     if not text.lstrip().startswith(("{", "[")):
         return "csv" if mapping or _looks_like_csv(text, name) else "conversation"
     values = list(_values(Document(text, name)))
