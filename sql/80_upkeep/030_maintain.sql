@@ -163,8 +163,7 @@ BEGIN
         SELECT p.owner, s.action, s.memories, s.details
         FROM _upkeep_plan(phase, only_user, run) AS p,
              LATERAL _upkeep_step(p.step, p.owner, run) AS s
-        WHERE p.step IN ('_tend_left_over', '_tend_indexes', '_count_words')
-          AND s.action IS NOT NULL;
+        WHERE p.step IN ('_tend_left_over', '_tend_indexes', '_count_words');
     END LOOP;
 END $$;
 
@@ -183,8 +182,7 @@ BEGIN
         RETURN QUERY
         SELECT p.owner, s.action, s.memories, s.details
         FROM _upkeep_plan(phase, only_user, run) AS p,
-             LATERAL _upkeep_step(p.step, p.owner, run) AS s
-        WHERE s.action IS NOT NULL;
+             LATERAL _upkeep_step(p.step, p.owner, run) AS s;
     END LOOP;
 END $$;
 

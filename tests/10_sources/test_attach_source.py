@@ -74,6 +74,7 @@ def test_debug_reads_three_days_of_their_events_and_execute_one(app):
             'column "status" of tasks is text, importance wants a number',
         ),
         ({"created_at": "id"}, 'column "id" of tasks is uuid, created_at wants a time'),
+        ({"valid_until": "id"}, 'column "id" of tasks is uuid, valid_until wants a time'),
         ({"relation": "bare", "content": ["note"]}, "bare: which column is source_id?"),
         (
             {"relation": "memoir.memory"},
@@ -87,6 +88,7 @@ def test_debug_reads_three_days_of_their_events_and_execute_one(app):
             "user_id and user_column are both given",
         ),
         ({"on_delete": "x"}, 'on_delete must be forget or purge, not "x"'),
+        ({"on_delete": None}, 'on_delete must be forget or purge, not ""'),
         (
             {"write_retrievals": True},
             "retrievals can be written only into a table of kind event",
@@ -238,6 +240,13 @@ def test_generated_columns_and_times_without_a_zone_are_read(app):
     app.execute("SET LOCAL TimeZone = 'UTC'; INSERT INTO t VALUES (1, 'x', '2025-06-01 12:00')")
     assert memories(app, "t") == {"tea x": "active"}
     assert str(value(app, "SELECT created_at FROM memoir.memory")) == "2025-06-01 10:00:00+00:00"
+
+
+def test_a_column_that_is_named_is_the_user_whatever_another_is_called(tx):
+    tx.execute("CREATE TABLE t (id int PRIMARY KEY, content text, user_id text, owner text)")
+    attach(tx, "t", user_id=None, user_column="owner")
+    tx.execute("INSERT INTO t VALUES (1, 'tea', 'bob', 'ada')")
+    assert (memories(tx, "t", "ada"), memories(tx, "t", "bob")) == ({"tea": "active"}, {})
 
 
 def test_who_owns_neither_memoir_nor_the_table_may_not_attach(app):

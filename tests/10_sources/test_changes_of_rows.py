@@ -355,6 +355,28 @@ def test_a_table_of_one_user_gets_no_recall_of_another(app):
     assert asked == [(f"tea of {USER}",)]
 
 
+def test_a_table_of_many_users_gets_the_recalls_of_each(app):
+    app.execute("ALTER TABLE cecelia_events ADD owner text")
+    attach(app, "cecelia_events", user_id=None, user_column="owner", write_retrievals=True)
+    for user in ("ada", "bob"):
+        recall(app, f"tea of {user}", user_id=user)
+    app.execute("UPDATE memoir.retrieval SET created_at = now() - interval '8 days'")
+    call(app, "maintain")
+    asked = "SELECT owner, payload ->> 'query' FROM cecelia_events ORDER BY owner"
+    assert app.execute(asked).fetchall() == [("ada", "tea of ada"), ("bob", "tea of bob")]
+
+
+def test_an_event_that_would_be_deleted_tonight_is_not_taken(app):
+    attach(app, "cecelia_events")
+    app.execute(
+        "INSERT INTO cecelia_events (type, payload, created_at)"
+        " SELECT 'alert', to_jsonb(days), now() - days * interval '1 day'"
+        " FROM unnest('{59,61}'::int[]) AS days"
+    )
+    assert app.execute("SELECT payload FROM memoir.event").fetchall() == [(59,)]
+    assert waiting(app, "cecelia_events") == []
+
+
 @pytest.mark.parametrize("code", ["55P03", "40P01", "53100", "08006"])
 def test_recalls_that_the_server_could_not_write_back_are_written_the_next_time(app, code):
     attach(app, "cecelia_events", write_retrievals=True)
@@ -383,6 +405,9 @@ def test_rows_written_to_a_partition_and_to_one_that_came_later(app):
     app.execute("CREATE TABLE log_2 PARTITION OF log FOR VALUES FROM (10) TO (20)")
     app.execute("INSERT INTO log_1 VALUES (1, 'one'); INSERT INTO log_2 VALUES (11, 'eleven')")
     app.execute("UPDATE log SET id = 12 WHERE id = 1")
+    assert memories(app, "log") == {"one": "active", "eleven": "active"}
+    assert call(app, "detach_source", name="log")[0].detach_source == 3
+    app.execute("INSERT INTO log VALUES (2, 'two')")
     assert memories(app, "log") == {"one": "active", "eleven": "active"}
 
 

@@ -7,7 +7,7 @@ import threading
 import psycopg
 import pytest
 from tests.application import USER, add_tasks, attach, fill, memories, state, waiting
-from tests.rows import call, refused, remember, set_to, value
+from tests.rows import call, refused, remember, row_counts, set_to, value
 
 QUERY = "SELECT id AS source_id, title AS content, created_at, changed_at FROM ticket"
 
@@ -134,6 +134,30 @@ def test_a_row_without_a_key_does_not_keep_others_from_being_tried_again(tx):
     fill(tx, "t")
     fill(tx, "t")
     assert (memories(tx, "t"), len(waiting(tx, "t"))) == ({"tea": "active"}, 1)
+    # Of the row without a key there is nothing to be tried.
+    assert "source read" not in [row.action for row in call(tx, "maintain")]
+
+
+def test_rows_of_two_tables_wait_each_for_itself(tx):
+    for table in ("t", "u"):
+        tx.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, content text, weight float8)")
+        attach(tx, table, importance="weight")
+        fill(tx, table)
+        tx.execute(f"INSERT INTO {table} VALUES (1, 'tea', 9)")
+    tx.execute("UPDATE u SET weight = 1")
+    assert (len(waiting(tx, "t")), waiting(tx, "u")) == (1, [])
+    assert [batch.waiting for batch in fill(tx, "u", anew=True)] == [0, 0]
+    assert value(tx, "SELECT attempts FROM memoir.source_error") == 1
+
+
+def test_a_dry_run_of_upkeep_takes_no_row_and_finds_no_keyword(many):
+    attach_many(many)
+    many.execute("INSERT INTO t VALUES (1, 'ada', 'deploy the gateway', 1), (2, 'ada', 'tea', 9)")
+    many.execute("SET LOCAL session_replication_role = replica; UPDATE t SET weight = 1")
+    before = row_counts(many)
+    told = {row.action: row.details for row in call(many, "maintain", dry_run=True)}
+    assert (told["source read"], "keywords found" in told) == ({"rows": 1, "source": "t"}, False)
+    assert row_counts(many) == before
 
 
 def test_a_row_that_was_committed_after_a_newer_one_is_not_missed(tickets):
@@ -237,15 +261,17 @@ def test_maintain_pulls_what_changed(tickets):
 def test_a_view_names_its_columns_for_memory(tickets):
     tickets.execute(
         "CREATE VIEW v AS SELECT id AS source_id, owner AS user_id, title AS content,"
-        " 0.9::numeric AS importance, jsonb_build_object('id', id) AS data FROM ticket;"
-        "UPDATE ticket SET owner = 'ada'"
+        " 0.9::numeric AS importance, jsonb_build_object('id', id) AS data, 'hot' AS summary,"
+        " 'drinks' AS subject, 'archived' AS status, '2999-01-01'::timestamptz AS valid_until"
+        " FROM ticket; UPDATE ticket SET owner = 'ada'"
     )
     call(tickets, "attach_source", name="v", kind="fact", relation="v")
     fill(tickets, "v")
     rows = tickets.execute(
-        "SELECT user_id, importance, data FROM memoir.memory ORDER BY source_key"
+        "SELECT user_id, importance, data, summary, subject, status, valid_until = '2999-01-01',"
+        " retired_at IS NOT NULL FROM memoir.memory ORDER BY source_key"
     )
-    assert rows.fetchone() == ("ada", 0.9, {"id": 1})
+    assert rows.fetchone() == ("ada", 0.9, {"id": 1}, "hot", "drinks", "archived", True, True)
 
 
 def test_rows_of_another_user_are_not_taken(tickets):
@@ -290,6 +316,12 @@ def test_a_query_that_does_more_or_less_than_select_is_refused(tickets, query, r
     assert said.sqlstate == "ME016"
     assert any(each.lower() in said.message_primary.lower() for each in reason.split("|"))
     assert value(tickets, "SELECT count(*) FROM ticket") == 3
+
+
+def test_a_table_that_is_named_like_one_of_memoirs_is_the_applications(tickets):
+    tickets.execute("ALTER TABLE ticket RENAME TO memory")
+    pull(tickets, QUERY.replace("ticket", "memory"))
+    assert call(tickets, "fill_source", name="tickets")[0].written == 3
 
 
 def test_a_text_that_speaks_of_a_function_calls_none(tickets):

@@ -119,6 +119,11 @@ def test_a_working_memory_lives_30_days_from_its_last_access(tx):
     assert told(tx, memory_id, ago(days=-1)).state == "forgettable"
 
 
+def test_the_most_relevant_is_told_first(tx):
+    days = {remember(tx, f"drink {n}", created_at=ago(days=n)): n for n in (2, 30, 1)}
+    assert [days[row.memory_id] for row in call(tx, "memory_relevance", at=NOW)] == [1, 2, 30]
+
+
 def test_only_active_memories_of_the_user_are_told(tx):
     given(tx, 1, user_id="ada")
     gone = given(tx, 2)

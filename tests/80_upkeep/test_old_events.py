@@ -173,6 +173,9 @@ def test_an_event_whose_job_is_gone_is_queued_again(tx):
     event(tx, 61)
     maintain(tx)
     tx.execute("DELETE FROM memoir.job")
+    event(tx, 45)
+    assert maintain(tx) == {"archive queued": {"events": 2, "jobs": 1}}
+    tx.execute("UPDATE memoir.event SET archive_job = 0 WHERE payload ->> 'n' = '61'")
     assert maintain(tx) == {"archive queued": {"events": 1, "jobs": 1}}
 
 

@@ -58,6 +58,11 @@ def contents(format: str, value: Any, mapping: dict[str, str] | None = None) -> 
         ('{"content": "tea", "kind": "fact"}\n{"content": "milk"}', "jsonl"),
         ('{"content": "tea", "kind": "fact", "items": ["cup", "pot"]}', "jsonl"),
         ('{"results": [{"content": "tea", "kind": "fact"}]}', "conversation"),
+        (json.dumps([MEM0, {"speaker": "Ada", "text": "hi"}]), "conversation"),
+        (json.dumps([ITEM, {"speaker": "Ada", "text": "hi"}]), "conversation"),
+        ('{"content": "tea", "kind": "fact"}\n{"text": "hi"}', "conversation"),
+        ('{"key": "k1", "value": {"text": "tea"}}', "conversation"),
+        ("\n " + json.dumps([MEM0]), "mem0"),
         ('{"content": "tea", "role": "user", "kind": "x"}', "conversation"),
         ('{"content": "tea"}', "conversation"),
         ('[{"speaker": "Ada", "text": "hi"}]', "conversation"),
@@ -117,8 +122,9 @@ def test_relations_of_mem0_that_are_none_are_not_told(relations: Any) -> None:
 
 
 def test_the_graph_of_mem0_is_left_out_and_told() -> None:
-    found = items("mem0", {"results": [{**MEM0, "memory": ""}], "relations": [{}, {}]})
-    assert (found.skipped, found.memories) == (1, [])
+    said = [{**MEM0, "memory": text} for text in ("", " ", None)]
+    found = items("mem0", {"results": said, "relations": [{}, {}]})
+    assert (found.skipped, found.memories) == (3, [])
     assert found.notes == ["its graph (relations: 2) left out"]
 
 
@@ -131,6 +137,7 @@ def test_a_memory_that_mem0_has_deleted_is_left_out_and_told() -> None:
 def test_an_item_of_langgraph_keeps_where_it_was() -> None:
     (memory,) = items("langgraph", [ITEM]).memories
     assert (memory["content"], memory["source"]) == ("喜欢茶", "langgraph")
+    assert memory["kind"] == "general"
     assert memory["data"] == {
         "rating": 5,
         "langgraph": {
@@ -167,6 +174,8 @@ def test_the_text_of_a_langgraph_value_may_be_named() -> None:
         ({"text": "tea"}, "tea"),
         ({"memory": "tea"}, "tea"),
         ({"data": "tea"}, "tea"),
+        ({"content": " ", "text": "tea"}, "tea"),
+        ({"content": {"a": 1}}, '{"content": {"a": 1}}'),
         ({"kind": "Memory", "content": {"content": "tea"}}, "tea"),
         ({"likes": "茶"}, '{"likes": "茶"}'),
         (["tea", 1], '["tea", 1]'),
@@ -193,10 +202,10 @@ def test_a_row_of_the_table_of_langgraph_is_an_item() -> None:
 
 
 CSV = (
-    "\ufeffcontent,kind,created_at,keywords,importance,team\r\n"
-    '"a ""b"",\r\nc",fact,2024-01-02,"x, y",0.5,ops\r\n'
+    "\ufeffcontent, kind,created_at,keywords,importance,team\r\n"
+    '"a ""b"",\r\nc",fact,2024-01-02,"x, ; y",0.5,ops\r\n'
     "\r\n"
-    "茶,,,,,\r\n"
+    "茶, ,,,,\r\n"
 )
 
 
@@ -280,20 +289,25 @@ def test_of_our_export_current_memories_come_with_the_tags_that_people_gave() ->
         "origin": "agent",
         "data": {"a": 1},
     }
+    tea |= {"confidence": 0.9, "created_at": "2024-01-02", "valid_from": "2024-01-01"}
     lines = [
         {"user": {"settings": {}}},
         {"memory": {**tea, "keywords": words, "embedding": [1, 2]}},
         {"memory": {**tea, "status": "forgotten"}},
         {},
+        {"content": " "},
     ]
     found = items("jsonl", "\n".join(map(json.dumps, lines)))
-    assert (found.lines, found.skipped) == ([2], 1)
+    assert (found.lines, found.skipped) == ([2], 2)
     assert found.memories == [
         {
             "content": "tea",
             "kind": "general",
             "source": "agent",
             "data": {"a": 1},
+            "confidence": 0.9,
+            "created_at": datetime(2024, 1, 2, tzinfo=UTC),
+            "valid_from": datetime(2024, 1, 1, tzinfo=UTC),
             "keywords": ["green"],
             "vector": [1, 2],
         }
@@ -312,6 +326,7 @@ def test_of_our_export_current_memories_come_with_the_tags_that_people_gave() ->
         ("langgraph", '{"key": 1, "value": "a", "prefix": 5}', "prefix is 5, not a list"),
         ("langgraph", '[\n\n{"key": 1}]', "line 3: an item has value, this one has not"),
         ("langgraph", '{"key": 1, "value": {}}', "an item has a namespace"),
+        ("langgraph", '{"key": 1, "prefix": "a"}', "an item has value, this one has not"),
         ("jsonl", '{"content": "a"}\n[1]', "line 2: a memory is an object, this is 1"),
         ("jsonl", '{"content": "a"}\n{"content": 1}', "line 2: content is 1, not text"),
         ("jsonl", '{"content": "a"}\n\n{"content"', "line 3: not JSON"),
@@ -327,9 +342,11 @@ def test_of_our_export_current_memories_come_with_the_tags_that_people_gave() ->
         ("jsonl", '{"content": "a", "keywords": 1}', "keywords is 1, not a list"),
         (
             "jsonl",
-            '{"memory": {"status": "active", "keywords": ["a"]}}',
-            'line 1: keywords is ["a"], not a list of objects',
+            '{"memory": {"status": "active", "keywords": [{}, "a"]}}',
+            'line 1: keywords is [{}, "a"], not a list of objects',
         ),
+        ("jsonl", '{"memory": {"status": "active", "keywords": 5}}', "not a list of objects"),
+        ("jsonl", '{"content": "a", "sources": "b"}', 'sources is "b", not a list'),
         ("jsonl", '{"content": "a", "data": "[]"}', "not a JSON object"),
         ("csv", "content,kind\na\n", "line 2: 1 cells under 2 columns"),
         ("csv", "content,kind\n\na,b,c\n", "line 3: 3 cells under 2 columns"),

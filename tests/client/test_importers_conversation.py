@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 from time import process_time
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from pgmemoir.importers import conversation
 from pgmemoir.importers.conversation import BadConversation, Conversation, parse
+from pgmemoir.memories import Listed
 
 
 def read(value: Any, name: str = "chat") -> Conversation:
@@ -81,6 +83,20 @@ def test_who_has_no_name_has_a_role() -> None:
     assert contents(
         [{"speaker": " ", "author": {"name": None, "role": " user "}, "text": "hi"}]
     ) == ["user: hi"]
+    for role in ("ai", "system", "tool"):
+        assert contents([{"type": role, "content": "hi"}]) == [f"{role}: hi"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "hi", "tool_calls": []},
+        {"content": None, "text": "hi"},
+        {"text": "hi", "data": {"content": "no"}},
+    ],
+)
+def test_the_text_of_a_message_is_what_it_says(message: Any) -> None:
+    assert contents([message]) == contents({"messages": message}) == ["hi"]
 
 
 @pytest.mark.parametrize("text", ["Caroline: hi", "caroline : hi", " Caroline：你好"])
@@ -110,7 +126,7 @@ def test_messages_of_langchain_and_llamaindex_are_read(message: Any) -> None:
     "value",
     [
         "2024-01-02T03:04:05Z",
-        "2024-01-02 03:04:05",
+        " 2024-01-02 03:04:05 ",
         "2024-01-02T05:04:05+02:00",
         1704164645,
         1704164645000,
@@ -131,11 +147,22 @@ def test_a_message_may_name_its_session(key: str) -> None:
 def test_sessions_without_a_name_are_numbered() -> None:
     value = {"sessions": [{"messages": [{"text": "a"}]}, [{"text": "b"}, {"text": "c"}]]}
     assert places(value) == [("chat/1", 0), ("chat/2", 0), ("chat/2", 1)]
+    lines = "\n".join(json.dumps({"id": "", "messages": [{"text": text}]}) for text in "ab")
+    assert places(lines) == [("chat/1", 0), ("chat/2", 0)]
+
+
+def test_stored_messages_give_places_to_those_of_their_session_alone() -> None:
+    told = read({"sessions": {"a": [{"text": "x"}], "b": [{"text": "new"}, {"text": "x"}]}})
+    stored = SimpleNamespace(content="x", turn=3, created_at=datetime(2024, 1, 2, tzinfo=UTC))
+    told.follow("a", [cast(Listed, stored)])
+    assert [turn["turn"] for turn in told.turns] == [3, 0, 1]
 
 
 def test_messages_take_the_time_of_their_session() -> None:
-    (turn,) = read({"sessions": [{"date": "2024-01-02", "messages": [{"text": "a"}]}]}).turns
-    assert turn["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
+    session = {"messages": [{"text": "a"}]}
+    dated = {"date": "2024-01-02"}
+    for value in ({"sessions": [{**dated, **session}]}, {**dated, "sessions": [session]}):
+        assert read(value).turns[0]["created_at"] == datetime(2024, 1, 2, tzinfo=UTC)
 
 
 def test_a_message_may_be_wrapped_in_its_envelope() -> None:
@@ -184,7 +211,7 @@ def test_a_tree_that_leads_nowhere_or_round_and_round_ends(last: Any) -> None:
 def test_messages_without_text_are_skipped_but_keep_their_place() -> None:
     value = [{"text": "a"}, {"role": "assistant", "content": None, "tool_calls": []}, {"text": "b"}]
     assert places(value) == [("chat", 0), ("chat", 2)]
-    assert read(value).skipped == 1
+    assert read(value).skipped == read(value[1:2]).skipped == 1
 
 
 @pytest.mark.parametrize(
@@ -251,5 +278,8 @@ def test_messages_that_are_said_again_and_again_are_found(
     number = 1000 if room else 50
     old, new = ([f"{name} {n}" if n % 2 else "ok" for n in range(number)] for name in "ab")
     before = process_time()
-    assert len(list(conversation._same(["a", *old], ["b", "c", *new]))) == number // 2
+    old, new = ["ok", "a", *old], ["ok", "b", "c", *new]
+    pairs = list(conversation._same(old, new))
+    assert len(pairs) == number // 2 + 1
+    assert all(row >= 0 and old[row] == new[place] for row, place in pairs)
     assert process_time() - before < 2

@@ -10,7 +10,6 @@ from ..errors import MemoirError
 from .document import Document, encoding
 from .items import Items
 from .rows import (
-    FIELDS,
     TELLING,
     check_mapping,
     delimiter,
@@ -109,4 +108,4 @@ def _is_memory(entry: Any) -> bool:
 def _tells(entry: dict[str, Any]) -> bool:
     """Whether it has a field that no message has."""
     fields = {field_name(key) for key in entry}
-    return bool(fields & TELLING) and "role" not in entry and bool(fields & FIELDS)
+    return bool(fields & TELLING) and "role" not in entry
