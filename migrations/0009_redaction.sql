@@ -6,9 +6,11 @@ INSERT INTO redaction_rule (name, kind, pattern, sign, description)
 SELECT r.name, 'api_key', r.pattern, ARRAY['[A-Za-z0-9_-]{16}', r.sign], r.description
 FROM (VALUES
     ('openai',
-     '(?<![A-Za-z0-9])sk-(?:[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*|lf-[0-9a-f-]{36})',
+     '(?<![A-Za-z0-9])sk-(?:[A-Za-z0-9_-]*[A-Za-z0-9]{20}[A-Za-z0-9_-]*|lf-[0-9a-f-]{36}'
+     '|helicone-[a-z0-9-]{24,})',
      'sk-',
-     'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot, Langfuse (sk-lf-) and others'),
+     'OpenAI, Anthropic (sk-ant-), DeepSeek, OpenRouter, Moonshot, Helicone, Langfuse (sk-lf-) and '
+     'others'),
     ('github', 'gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}',
      'gho_|ghp_|ghs_|ghu_|ghr_|github_pat_', 'GitHub'),
     ('gitlab', 'gl(?:pat|dt|rtr?|ft|agent|cbt|oas|ptt|soat|imt|ffct|wt)-[A-Za-z0-9_-]{16,}'
@@ -85,7 +87,7 @@ FROM (VALUES
     ('nvidia', 'nvapi-[A-Za-z0-9_-]{16,}', 'nvapi-', 'NVIDIA'),
     ('together', 'tgp_v1_[A-Za-z0-9_-]{16,}', 'tgp_v1_', 'Together'),
     ('tailscale', 'tskey-[A-Za-z0-9_-]{16,}', 'tskey-', 'Tailscale'),
-    ('brevo', 'xkeysib-[A-Za-z0-9_-]{16,}', 'xkeysib-', 'Brevo'),
+    ('brevo', 'x(?:key|smtp)sib-[A-Za-z0-9_-]{16,}', 'sib-', 'Brevo'),
     ('contentful', 'CFPAT-[A-Za-z0-9_-]{16,}', 'CFPAT-', 'Contentful'),
     ('postman', 'PMAK-[A-Za-z0-9_-]{16,}', 'PMAK-', 'Postman'),
     ('cerebras', 'csk-[A-Za-z0-9+/=]{24,}', 'csk-', 'Cerebras'),
@@ -112,6 +114,50 @@ FROM (VALUES
      '|Private-Lines: [0-9]+(?:[ \t\r\n]+[A-Za-z0-9+/=]{16,})+',
      '---- BEGIN SSH2|Private-Lines: ', 'Keys as SSH2 and PuTTY write them')
 ) AS r (name, pattern, sign, description);
+
+-- What a program keeps of a password can be tried out for a weak one.
+INSERT INTO redaction_rule (name, kind, pattern, sign, description) VALUES
+    ('password_hash', 'password',
+     '\$(?:(?:1|apr1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|2[abxy]?\$[0-9]{2}\$[./A-Za-z0-9]{53}'
+     '|[56]\$(?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}'
+     '|g?y\$[./A-Za-z0-9]+\$[./A-Za-z0-9]*\$[./A-Za-z0-9]{43}'
+     '|argon2(?:id?|d)\$(?:v=[0-9]+\$)?[mtp=,0-9]+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]{16,})'
+     '|pbkdf2_sha[0-9]+\$[0-9]+\$[A-Za-z0-9]+\$[A-Za-z0-9+/]{20,}=*'
+     '|SCRAM-SHA-[0-9]+\$[0-9]+:[A-Za-z0-9+/]+=*\$[A-Za-z0-9+/]+=*:[A-Za-z0-9+/]+=*',
+     ARRAY['[A-Za-z0-9_-]{16}', '\$(?:[0-9]+[:$]|2[abxy]\$|g?y\$|apr1|argon2)'],
+     'Hashed passwords as crypt(3), bcrypt, argon2, Django and PostgreSQL write them');
+
+-- Services that are met less often. They are one rule, because a text is searched for each word of
+-- a sign: only one with a long word is searched for these.
+INSERT INTO redaction_rule (name, kind, pattern, sign, description) VALUES
+    ('services', 'api_key',
+     '(?<![A-Za-z0-9_])(?:[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])|sl\.(?:u\.)?[A-Za-z0-9_-]{60,}'
+     '|EAA[A-Za-z0-9]{80,}|00D[A-Za-z0-9]{12,15}![A-Za-z0-9._]{60,}[A-Za-z0-9_]'
+     '|EZ[AT]K[A-Za-z0-9]{54}'
+     '|FLWSECK(?:_TEST)?-[A-Za-z0-9-]{12,}|(?:shippo|duffel)_(?:live|test)_[A-Za-z0-9_=-]{40,}'
+     '|access-(?:production|development|sandbox)-[0-9a-f-]{36}'
+     '|AKCp[A-Za-z0-9]{60,}|cmVmdGtu[A-Za-z0-9]{50,}|oy2[a-z0-9]{43}(?![A-Za-z0-9])'
+     '|CLOJARS_[a-z0-9]{60}|sq[pua]_[0-9a-f]{40}|sha256~[A-Za-z0-9_-]{43}|pn[ub]_[A-Za-z0-9]{36}'
+     '|tk-us-[A-Za-z0-9_-]{48}|ico-[A-Za-z0-9]{32}|rdme_[a-z0-9]{60,}'
+     '|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|tfp_[A-Za-z0-9_=-]{40,}|AQVN[A-Za-z0-9_-]{34,}'
+     '|4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])|v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}|waka_[0-9a-f-]{36}'
+     '|nyk_v0_[A-Za-z0-9]{32,}|wandb_v1_[A-Za-z0-9_]{40,}|llx-[A-Za-z0-9]{40,}'
+     '|pa-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])|apify_api_[A-Za-z0-9]{30,}'
+     '|bb_live_[A-Za-z0-9_-]{24,}|key_[0-9a-f]{64}|n8n_api_[A-Za-z0-9]{30,}'
+     '|tr_(?:dev|stg|prod)_[A-Za-z0-9]{24,}|signkey-(?:prod|test|branch)-[0-9a-f]{32,}'
+     '|esecret_[A-Za-z0-9]{24,}|xau_[A-Za-z0-9]{30,}|A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,6}){5}'
+     '|[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9]{42}AzSe[A-D][A-Za-z0-9]{5}'
+     '|[A-Za-z0-9_-]{44}AzFu[A-Za-z0-9_-]{5}[AQgw]==|eyJrIjoi[A-Za-z0-9]{40,}=*)',
+     ARRAY['[A-Za-z0-9_-]{16}', '[A-Za-z0-9_.-]{32}',
+           '-us[1-9]|sl\.[uAB]|EAA|00D|EZ[AT]K|FLWSECK|shippo_|duffel_|access-[pds]|AKCp|cmVmdGtu'
+           '|oy2|CLOJARS_|sq[pua]_|sha256~|pn[ub]_|tk-us-|ico-|rdme_|_mmk|tfp_|AQVN|4b1d|v1\.0-'
+           '|waka_|nyk_v0_|wandb_v1_|llx-|pa-|apify_api_|bb_live_|key_|n8n_api_|tr_[dsp]|signkey-'
+           '|esecret_|xau_|A3-|AZDO|AzSe|AzFu|eyJrIjoi'],
+     'Mailchimp, Dropbox, Facebook, Salesforce, EasyPost, Flutterwave, Shippo, Duffel, Plaid, '
+     'JFrog, NuGet, Clojars, SonarQube, OpenShift, Prefect, Scalingo, Infracost, ReadMe, MaxMind, '
+     'Typeform, Yandex Cloud, ClickHouse Cloud, Cloudflare of origin, WakaTime, Nylas, Weights & '
+     'Biases, LlamaCloud, Voyage AI, Apify, Browserbase, Cursor, n8n, Trigger.dev, Inngest, '
+     'Anyscale, Xata, account of 1Password, Azure DevOps, Search and Functions, old Grafana');
 
 -- These begin like other words, but are long.
 INSERT INTO redaction_rule (name, kind, pattern, sign, description)
@@ -145,17 +191,20 @@ FROM (VALUES
     ('web_hook',
      'hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/[0-9]+/'
      '|(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/|/cgi-bin/webhook/send\?key='
-     '|webhook\.office\.com/webhookb2/',
-     '[A-Za-z0-9_/@-]{20,}', 'hook', 'Addresses of Slack, Discord, Feishu, WeCom and Teams')
+     '|webhook\.office\.com/webhookb2/|hook\.[a-z0-9]+\.make\.com/',
+     '[A-Za-z0-9_/@-]{20,}', 'hook',
+     'Addresses of Slack, Discord, Feishu, WeCom, Teams and Make')
 ) AS r (name, context, pattern, sign, description);
 
 INSERT INTO redaction_rule (name, kind, context, pattern, proof, sign, description)
 SELECT r.name, r.kind, r.context, r.pattern, r.proof,
        ARRAY['-----B|://[^ \t\r\n/@]*:[^ \t\r\n/]*@|-u[ =]|--u|[ \t]-[pu]|redis-cli'
+             '|ql(?:plus|cmd)|jdbc:o'
              '|[0-9*]:[A-Za-z_*]|[0-9](?:[ -]?[0-9]){8}']
            -- The rule itself takes 200 µs of a text with a telephone number.
            || CASE r.name WHEN 'login' THEN ARRAY[
-                  '-u(?:ser)?[ =]?["'']?[\w.@-]*:|mysql|mariadb|sshpass|redis-cli|login'
+                  '-u(?:ser)?[ =]?["'']?[\w.@-]*:|mysql|mariadb|sshpass|redis-cli|login|mongo'
+                  '|sqlplus|sqlcmd|jdbc:oracle:thin:'
                   '|:(?:[0-9]{2,5}|\*):[A-Za-z_*]'] END,
        r.description
 FROM (VALUES
@@ -176,11 +225,14 @@ FROM (VALUES
      '|(?:(?:mysql|mariadb)[a-z-]*(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}[ \t]+-p'
      '|sshpass[ \t]+-p[ \t]?|redis-cli(?:[ \t]+(?!-a)[^ \t\r\n|;&]+){0,8}[ \t]+-a[ \t]+'
      '|(?:docker|podman|helm|az)[ \t]+(?:registry[ \t]+)?login(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}'
-     '[ \t]+-p[ \t]+)["'']?)'
+     '[ \t]+-p[ \t]+|mongo[a-z]*(?:[ \t]+(?!-p)[^ \t\r\n|;&]+){0,8}[ \t]+-p[ \t]+'
+     '|sqlcmd(?:[ \t]+(?!-P)[^ \t\r\n|;&]+){0,8}[ \t]+-P[ \t]*'
+     '|sqlplus(?:[ \t]+-[A-Za-z]+)*[ \t]+[A-Za-z][A-Za-z0-9_$#]*/'
+     '|jdbc:oracle:thin:[A-Za-z][A-Za-z0-9_$#]*/)["'']?)'
      '|(?<![^ \t\r\n"''\x01])(?![0-9A-Fa-f:]+(?:[ \t\r\n"'',;)]|$))[A-Za-z0-9_.*-]+:'
      '(?:[0-9]{2,5}|\*):[A-Za-z_*][A-Za-z0-9_*-]*:[A-Za-z_*][A-Za-z0-9_.*@-]*:',
      '[^ \t\r\n"'']{4,}', 'value', 'curl -u user:password, not docker run -u 1000:1000; '
-     'mysql -p, docker login -p, redis-cli -a; lines of .pgpass'),
+     'mysql -p, docker login -p, redis-cli -a, sqlplus user/password; lines of .pgpass'),
     ('card', 'card', '',
      '(?<![0-9A-Za-z_.])(?:'
      '(?:4[0-9]{3}|5[1-5][0-9]{2}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)|35[0-9]{2}'
@@ -201,10 +253,10 @@ FROM (VALUES
 
 INSERT INTO redaction_rule (name, kind, matches, pattern, sign, description)
 SELECT r.name, r.kind, 'name', r.pattern,
-       ARRAY['(?i)key|pass|trase|senha|pw|secret|credential|token|authori|ssn|social s|bearer'
+       ARRAY['(?i)key|pass|trase|senha|pw|psk|secret|credential|token|authori|ssn|social s|bearer'
              '|basic',
-             '(?i)key|pass(?:[wpc"'':=]|e ?(?:est|:))|_pass|trase|senha|pw[d:=]|secret|credential'
-             '|token|authori|ssn|social s|(?:bearer|basic)[ \t]'],
+             '(?i)key|pass(?:[wpc"'':=]|e ?(?:est|:))|_pass|trase|senha|pw[d:=]|psk|secret'
+             '|credential|token|authori|ssn|social s|(?:bearer|basic)[ \t]'],
        r.description
 FROM (VALUES
     ('name_api_key', 'api_key',
@@ -212,8 +264,9 @@ FROM (VALUES
      'api_key, AccountKey, aws_secret_access_key, Ocp-Apim-Subscription-Key'),
     ('name_authorization', 'authorization', 'authorization', 'HTTP header, JSON key'),
     ('name_password', 'password',
-     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user|ssh|become|sudo|ftp)_pass|pwd',
-     'password, DB_PASSWD, SMTP_PASS, ansible_ssh_pass'),
+     'pass(?:word|wd|phrase|code)|(?:db|mail|root|smtp|user|ssh|become|sudo|ftp)_pass|pwd'
+     '|psk',
+     'password, DB_PASSWD, SMTP_PASS, ansible_ssh_pass, psk of Wi-Fi'),
     ('name_private_key', 'private_key', 'private[ _-]?key', 'private_key'),
     ('name_secret', 'secret', 'secret(?:[ _-]?key)?|credentials?', 'client_secret, SECRET_KEY'),
     ('name_ssn', 'id_number', '(?<![A-Za-z0-9_])ssn|social security number', 'SSN in other forms'),

@@ -188,13 +188,16 @@ class OpenAIEmbedder:
 
         Not all of that is sure: a text has 1.5 to 5 bytes a token.
         """
-        while len(text.encode()) >= 2 * self._too_long:
+        while self._may_be_refused(text, 2 * self._too_long):
             text = text[: len(text) // 2]
         return text
 
+    def _may_be_refused(self, text: str, at: int) -> bool:
+        return self._too_long < sys.maxsize and len(text.encode()) >= at
+
     def _share(self, text: str) -> int:
         """How much of a request a text takes; all, if it may be refused: then it alone is."""
-        return OPENAI_BATCH_CHARACTERS if len(text.encode()) >= self._too_long else len(text)
+        return OPENAI_BATCH_CHARACTERS if self._may_be_refused(text, self._too_long) else len(text)
 
     def _divided(self, texts: list[str]) -> list[Any]:
         """Vectors, or why a text has none; sent in halves where a server refuses so many texts,
@@ -211,8 +214,9 @@ class OpenAIEmbedder:
                     return [self._refused(texts[0], error)]
                 self._most = len(texts) // 2
             else:
-                if (size := max(len(text.encode()) for text in texts)) >= self._too_long:
-                    self._too_long = size + 1  # the other one had more tokens, or a word
+                if self._may_be_refused(texts[0], self._too_long):
+                    # The other one had more tokens, or a word that is refused.
+                    self._too_long = len(texts[0].encode()) + 1
                 return vectors
         half = len(texts) // 2
         return self._divided(texts[:half]) + self._divided(texts[half:])

@@ -30,6 +30,11 @@ RIGHTS_HINT = (
     "A superuser, or who created the roles: GRANT memoir_agent TO the role of --dsn;"
     " memoir_reader only recalls, memoir_worker is for memoir worker, memoir_admin does all of it."
 )
+VECTOR_RIGHTS_HINT = (
+    "If pgvector is in it, as its owner: GRANT USAGE ON SCHEMA {} TO memoir_reader, memoir_agent,"
+    " memoir_worker, memoir_admin;"
+)
+_NO_SCHEMA = re.compile(r"permission denied for schema (?!memoir$)(.+)")
 _NO_RIGHTS = re.compile(r"permission denied for (schema memoir|function \w+|procedure \w+)")
 # Of a server that speaks another language only the place in its code tells.
 _OTHER_REFUSALS = ("permission denied", "must be owner")
@@ -190,6 +195,9 @@ class BadFile(MemoirError):
 
 _BY_SQLSTATE = {kind.sqlstate: kind for kind in MemoirError.__subclasses__()}
 
+# How a call in SQL names its user.
+_USER_IN_SQL = re.compile(r"user_id => set_config\(.+?, true\)")
+
 # What PostgreSQL reports when the schema, a function or a table of memoir is not there.
 _MISSING = {"3F000", "42883", "42P01"}
 
@@ -212,7 +220,10 @@ def translate(error: psycopg.Error) -> Exception:
     if not code.startswith("ME"):
         return error
     kind = _BY_SQLSTATE.get(code, MemoirError)
-    return kind(message, detail=error.diag.message_detail, hint=error.diag.message_hint)
+    hint = error.diag.message_hint
+    if kind is MissingUser and hint and message.endswith("is not set"):
+        hint = _USER_IN_SQL.sub('user="alice" to the client', hint)
+    return kind(message, detail=error.diag.message_detail, hint=hint)
 
 
 def advice(error: psycopg.Error) -> str | None:
@@ -221,6 +232,8 @@ def advice(error: psycopg.Error) -> str | None:
         return PATIENCE_HINT.format(_TIMEOUTS[error.sqlstate])
     if error.sqlstate is None and _WHILE_CONNECTING in str(error):
         return PATIENCE_HINT.format("transaction_timeout")
+    if no_schema := _NO_SCHEMA.fullmatch(error.diag.message_primary or ""):
+        return VECTOR_RIGHTS_HINT.format(no_schema[1])
     if _lacks_rights(error):
         return RIGHTS_HINT
     if isinstance(error, psycopg.errors.UndefinedColumn):

@@ -23,6 +23,7 @@ from psycopg.pq import TransactionStatus
 
 from .calls import Row
 from .checks import clean_text, refuse_constant
+from .connections import end_with_the_client
 from .errors import BadFile, MemoirError, NotPossible, translate, translated
 from .files import check_target, read_text, reading, write_atomically, writing
 from .statements import rows
@@ -91,7 +92,8 @@ class MemoryFolder:
             )
         if not path.is_dir():
             raise BadFile(
-                f"there is no folder {path}", hint="Name the folder that holds memory.json."
+                f"there is no folder {path}",
+                hint=f"Name the folder that holds memory.json, or for a new one: mkdir {path}",
             )
         self._conn = conn
         self._path = path
@@ -250,6 +252,7 @@ class MemoryFolder:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with translated(), self._conn.transaction():
+            end_with_the_client(self._conn)
             yield
 
 

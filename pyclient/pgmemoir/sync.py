@@ -21,7 +21,7 @@ from typing import Any
 
 import psycopg
 
-from .connections import connect, has_own_session
+from .connections import connect, end_with_the_client, has_own_session
 from .errors import BadFile, MemoirError, translated
 from .files import read_text, write_atomically, writing
 from .statements import rows
@@ -307,6 +307,7 @@ def _ask(
         options.user,
     )
     with conn.transaction():
+        end_with_the_client(conn)
         ((answer,),) = rows(conn, _SYNC, given)
     parsed: dict[str, Any] = json.loads(answer)
     return parsed

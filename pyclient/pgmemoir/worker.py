@@ -24,7 +24,7 @@ from typing import Any
 import psycopg
 
 from .chat_models import ChatModel
-from .connections import connect, has_own_session
+from .connections import connect, has_own_session, is_starting
 from .embedders import Embedder, OpenAIEmbedder
 from .errors import MemoirError, NotFound, UnknownKind, translate, translated
 from .jobs import Fail, Finish, Job, Jobs, Result
@@ -151,11 +151,17 @@ class Worker:
         Raises:
             MemoirError: nothing can be done here: pgmemoir is not installed, another model filled
                 this database, or a requested kind has no model.
-            psycopg.Error: the database cannot be reached at the start; with ``once`` also later,
-                for about twelve seconds.
+            psycopg.Error: the database cannot be reached at the start, unless its server is only
+                starting or recovering; with ``once`` also later, for about twelve seconds.
         """
         with translated():
-            self._connect()
+            try:
+                self._connect()
+            except psycopg.OperationalError as error:
+                if not is_starting(self._dsn):
+                    raise
+                if not self._reconnect(error, once):
+                    return self._summary
             self._lanes = self._make_lanes()
         try:
             self._work(once)
@@ -180,6 +186,7 @@ class Worker:
             except psycopg.Error as error:
                 if not isinstance(error, _PASSING):
                     raise translate(error) from error
+                self._conn.close()
                 if not self._reconnect(error, once):
                     return
 
@@ -191,15 +198,20 @@ class Worker:
 
     def _connect(self) -> None:
         # Of several hosts the primary; a standby, or a read-only role, is reported at once.
-        self._conn = connect(
+        conn = connect(
             self._dsn,
             application_name=f"pgmemoir {self._name}",
             target_session_attrs="read-write",
         )
-        self._conn.add_notify_handler(self._hint)
-        if has_own_session(self._conn):
-            self._conn.execute("LISTEN memoir_jobs")
-        self._jobs = Jobs(self._conn, self._name, self._options.lease)
+        try:
+            conn.add_notify_handler(self._hint)
+            if has_own_session(conn):
+                conn.execute("LISTEN memoir_jobs")
+            self._jobs = Jobs(conn, self._name, self._options.lease)
+        except BaseException:
+            conn.close()
+            raise
+        self._conn = conn
 
     def _make_lanes(self) -> list[Lane]:
         """One for each model, with its kinds of jobs."""
@@ -419,7 +431,6 @@ class Worker:
         while not self._is_over():
             if once and self._reconnect_wait == _LONGEST_RECONNECT:
                 raise error
-            self._conn.close()
             self._sleep(self._reconnect_wait * random.uniform(0.5, 1))
             self._reconnect_wait = min(2 * self._reconnect_wait, _LONGEST_RECONNECT)
             with suppress(*_PASSING):

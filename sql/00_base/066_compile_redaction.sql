@@ -133,7 +133,9 @@ CREATE OR REPLACE FUNCTION _compiled_rules()
     SET search_path FROM CURRENT SET standard_conforming_strings = on
 AS $compile$
 DECLARE
-    close CONSTANT text := $$[\\"'`”’」』]{0,2}[ \t]{0,4}$$;
+    close CONSTANT text := $$[\\"'`”’」』*]{0,2}[ \t]{0,4}$$;
+    -- After a colon, also the end of bold letters in Markdown.
+    colon CONSTANT text := '[:：](?:[*][*])?[ \t]{0,4}`?';
     -- No blank before >, as in XML: "Settings > API key > Create" is a way through menus.
     is_set CONSTANT text := '=>|:=|[=＝]|(?<![ \t])>';
     becomes CONSTANT text := '(?:' || is_set || $$|[:：](?:[ \t]*str(?:ing)?[ \t]*=)?)[ \t]{0,4}$$;
@@ -190,8 +192,8 @@ BEGIN
         ('(?:' || n.names || close || '(?:' || is_set || ')[ \t]{0,4}'
          || '|(?:' || option || ')' || n.names || '[ \t\r\n]+["'']?)',
          value),
-        (n.names || '(?:' || close || '[:：][ \t]{0,4}`?|' || is_said || ')', odd_value),
-        (n.names || close || '[:：][ \t]{0,4}`?', value || '(?=[ \t]*(?:[\r\n]|$))')
+        (n.names || '(?:' || close || colon || '|' || is_said || ')', odd_value),
+        (n.names || close || colon, value || '(?=[ \t]*(?:[\r\n]|$))')
     ) AS form (context, pattern);
 END $compile$;
 

@@ -2,7 +2,8 @@
 -- of the table. Triggers need a lock that makes writers wait, so it waits for that lock no longer
 -- than half a second. Rows that are already in the table are read later, by fill_source().
 
--- Who attaches needs the rights of memoir's owner, and of the owner of the table.
+-- Who attaches needs the rights of memoir's owner, and of the owner of the table. The hint proposes
+-- no GRANT of these: it could make a program a superuser, or show it the memories of all users.
 CREATE OR REPLACE FUNCTION _check_attacher(relation regclass) RETURNS void
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -18,8 +19,8 @@ BEGIN
         RAISE EXCEPTION 'role "%" may not attach %: it needs the rights of "%"', current_user,
                 coalesce(relation::text, 'a query'), missing
             USING ERRCODE = '42501',
-                  HINT = format('GRANT %I TO %I, or attach as a role that has both.', missing,
-                                current_user);
+                  HINT = format('Attach it as a role with the rights of "%s", such as a superuser.',
+                                concat_ws('" and "', of_memoir, nullif(of_table, of_memoir)));
     END IF;
 END $$;
 

@@ -21,9 +21,13 @@ DECLARE
     followed CONSTANT regclass := _followed_table(s.source_id);
     is_event CONSTANT boolean := s.kind = 'event';
     reason CONSTANT text := s.name || ' was detached';
-    number bigint := _leave_all(s.name, memories, is_event, reason);
+    number bigint;
     made name;
 BEGIN
+    -- What tries rows again locks them here before it locks their memories.
+    PERFORM FROM source_error AS e WHERE e.source = s.name ORDER BY e.user_id, e.error_id
+    FOR UPDATE;
+    number := _leave_all(s.name, memories, is_event, reason);
     IF followed IS NOT NULL THEN
         FOR made IN
             SELECT t.tgname FROM pg_trigger AS t

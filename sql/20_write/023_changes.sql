@@ -316,9 +316,11 @@ BEGIN
     EXCEPTION WHEN unique_violation THEN
         RAISE EXCEPTION 'another connection stored the same memory at this moment'
             USING ERRCODE = 'serialization_failure', HINT = 'Nothing was changed: try again.';
-    WHEN foreign_key_violation THEN
-        -- What it was before may be a kind that was removed or renamed since.
-        PERFORM _check_kind(c.kind) FROM unnest(changed) AS c;
+    WHEN foreign_key_violation OR check_violation THEN
+        -- What it was before may be a kind that was removed or renamed since, or, in a file of
+        -- somebody else's, anything.
+        PERFORM _check_kind(c.kind), _check_until(c.valid_until, c.valid_from)
+        FROM unnest(changed) AS c;
         RAISE;
     END;
     INSERT INTO revision (user_id, memory_id, action, author, reason, old_values, model,

@@ -66,11 +66,13 @@ CREATE OR REPLACE FUNCTION _known_until(ended memory) RETURNS timestamptz
 AS $$
 BEGIN
     RETURN CASE WHEN ended.recorded_at > ended.valid_until THEN ended.valid_until
-                ELSE (SELECT greatest(ended.valid_until, max(r.created_at)) FROM revision AS r
-                      WHERE r.user_id = ended.user_id
-                        AND r.memory_id BETWEEN ended.memory_id AND ended.memory_id
-                        AND r.old_values -> 'valid_until' = 'null' AND NOT r.old_values ? 'status')
-           END;
+                ELSE (SELECT greatest(ended.valid_until, max(told.at))
+                      FROM (SELECT r.created_at AS at FROM revision AS r
+                            WHERE r.user_id = ended.user_id
+                              AND r.memory_id BETWEEN ended.memory_id AND ended.memory_id
+                              AND r.old_values -> 'valid_until' = 'null'
+                              AND NOT r.old_values ? 'status'
+                            ORDER BY r.memory_id OFFSET 0) AS told) END;
 END $$;
 
 -- Ends a memory where another begins; that is known from known_at on, and true from ends_at on. A

@@ -187,6 +187,6 @@ COMMENT ON FUNCTION undo(bigint, text, text) IS
     'which forgets it. Everything the same decision changed is undone with it: a superseded '
     'memory is active again. Tags of the user stay: they have no history. Returns a row for each '
     'memory: undone_id, action (what was undone), its first 200 characters and its status now. '
-    'Errors: ME002 it was of a kind that there is no more, ME006 user, ME008 author, ME012 no such '
-    'memory of this user, ME014 nothing to undo, another memory of the decision was changed '
-    'since, or another has taken its place.';
+    'Errors: ME002 it was of a kind that there is no more, ME006 user, ME008 author, ME011 it '
+    'would end before it began, ME012 no such memory of this user, ME014 nothing to undo, another '
+    'memory of the decision was changed since, or another has taken its place.';

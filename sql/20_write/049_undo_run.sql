@@ -62,7 +62,8 @@ BEGIN
             user_id, ARRAY(SELECT CASE WHEN c.since IS NULL THEN c.id END
                            FROM unnest(change_ids, sinces) WITH ORDINALITY AS c (id, since, place)
                            ORDER BY c.place), author, run_id) AS u;
-    EXCEPTION WHEN serialization_failure OR SQLSTATE 'ME014' THEN
+    EXCEPTION WHEN serialization_failure OR SQLSTATE 'ME014' OR SQLSTATE 'ME002'
+                   OR SQLSTATE 'ME011' THEN
         IF cardinality(change_ids) > 1 THEN
             FOR place IN 1 .. cardinality(change_ids) LOOP
                 RETURN QUERY
@@ -70,7 +71,7 @@ BEGIN
                 FROM _undo_separate(user_id, change_ids[place : place], author, run_id) AS u;
             END LOOP;
             RETURN;
-        ELSIF SQLSTATE <> 'ME014' THEN
+        ELSIF SQLSTATE NOT LIKE 'ME%' THEN
             RAISE;
         END IF;
         obstacle := SQLERRM;
@@ -155,5 +156,5 @@ COMMENT ON FUNCTION undo_run(bigint, text, text) IS
     'files, a job) to the memories of a user, the last one first. Returns a row for each memory: '
     'undone_id, action (undone, undone before, left: changed since, or left because of another '
     'memory: one that the same decision changed, to be undone first, or one that has taken its '
-    'place), its first 200 characters and its status now. Errors: ME002 one was of a kind that '
-    'there is no more, ME006 user, ME008 author, ME012 no such run of this user.';
+    'place; or left because it was of a kind that there is no more), its first 200 characters and '
+    'its status now. Errors: ME006 user, ME008 author, ME012 no such run of this user.';

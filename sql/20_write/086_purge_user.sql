@@ -46,6 +46,8 @@ BEGIN
     END IF;
     PERFORM _resolve_user(user_id), _check_primary('purge_user');
     IF dry_run IS NOT TRUE THEN
+        -- What tries rows of a source again locks them before it locks their user; so does this.
+        PERFORM FROM source_error AS e WHERE e.user_id = user_id ORDER BY e.error_id FOR UPDATE;
         PERFORM _lock_user(user_id);
         -- Adding a message or ending a session locks it before its messages; so does this.
         PERFORM FROM session AS s WHERE s.user_id = user_id ORDER BY s.session_id FOR UPDATE;

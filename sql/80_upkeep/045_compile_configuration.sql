@@ -5,6 +5,8 @@ CREATE OR REPLACE FUNCTION compile_configuration() RETURNS void
     SET search_path FROM CURRENT SET jit = off
 AS $$
 BEGIN
+    -- As a statement that changes a mode does.
+    LOCK TABLE mode IN ROW EXCLUSIVE MODE;
     PERFORM _lock_configuration();
     PERFORM _refresh_redaction();
     PERFORM _refresh_constants();

@@ -15,9 +15,12 @@ from tests.rows import (
     recall,
     remember,
     say,
+    until,
     until_blocked,
     value,
 )
+
+from pgmemoir import paths
 
 
 def scores(conn, **more):
@@ -166,6 +169,25 @@ def test_who_changes_a_mode_waits_for_others_before_he_holds_it(db, dsn):
         other.commit()
         said.result()
     assert value(db, "SELECT when_boost FROM memoir.mode WHERE name = 'chat'") == 1
+
+
+def test_an_upgrade_waits_for_changes_that_wait_for_each_other(db, dsn):
+    upgrade = (paths.installed().sql / "00_base" / "005_lock.sql").read_text()
+    with (
+        psycopg.connect(dsn) as other, psycopg.connect(dsn) as installer,
+        ThreadPoolExecutor(2) as pool,
+    ):  # fmt: skip
+        for each in (other, installer):
+            each.execute("SET deadlock_timeout = '10ms'")
+        installer.execute("SET search_path = memoir")
+        other.execute("UPDATE memoir.setting SET value = value WHERE name = 'log_recalls'")
+        said = pool.submit(db.execute, "INSERT INTO memoir.mode_weight VALUES ('plan', 'fact', 3)")
+        until_blocked(other)
+        upgraded = pool.submit(installer.execute, upgrade)
+        until(lambda: value(other, "SELECT count(*) > 1 FROM pg_locks WHERE NOT granted"))
+        other.commit()
+        said.result()
+        upgraded.result()
 
 
 def test_whatever_something_is_derived_from_is_changed_in_turn(tx):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
 import pytest
-from tests.application import CALLS, attach, fill, memories
-from tests.rows import call, refused, value
+from tests.application import CALLS, USER, attach, fill, memories
+from tests.rows import call, refused, until_blocked, value
 
 # All that the catalogue says of the tables of the application, comments, rights and dependencies
 # included.
@@ -94,3 +97,23 @@ def test_what_waits_goes_with_the_source(app):
     app.execute("INSERT INTO tasks (title, created_at) VALUES ('tea', '2999-01-01')")
     call(app, "detach_source", name="tasks")
     assert value(app, "SELECT count(*) FROM memoir.source_error") == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [("detach_source", {"name": "t", "memories": "purge"}), ("purge_user", {"user_id": USER})],
+)
+def test_a_row_that_is_tried_again_beside_it_makes_no_deadlock(db, dsn, function, arguments):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, content text, importance float8)")
+    attach(db, "t", importance="importance")
+    db.execute("INSERT INTO t VALUES (1, 'tea', 0.5), (2, 'jam', 2)")
+    with psycopg.connect(dsn) as upkeep, ThreadPoolExecutor(1) as pool:
+        upkeep.execute("SET deadlock_timeout = '10ms'")
+        upkeep.execute("SELECT FROM memoir.source_error FOR UPDATE")
+        said = pool.submit(call, db, function, **arguments)
+        until_blocked(upkeep)
+        upkeep.execute("SELECT memoir._lock_user(%s)", (USER,))
+        upkeep.execute("SELECT FROM memoir.memory FOR NO KEY UPDATE")
+        upkeep.commit()
+        said.result()
+    assert value(db, "SELECT count(*) FROM memoir.memory") == 0

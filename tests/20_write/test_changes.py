@@ -240,6 +240,23 @@ def test_undo_to_a_kind_that_was_renamed_since_names_it(tx, tea):
     tx.execute("UPDATE memoir.kind SET name = 'notion' WHERE name = 'idea'")
     error = refused(tx, "undo", memory_id=tea)
     assert (error.sqlstate, error.message_primary) == ("ME002", 'unknown kind "idea"')
+    milk = remember(tx, "milk is white")
+    tx.execute("UPDATE memoir.revision SET run_id = 7")
+    call(tx, "forget", memory_id=milk)
+    tx.execute("UPDATE memoir.revision SET run_id = 7 WHERE run_id IS NULL")
+    undone = call(tx, "undo_run", run_id=7)
+    assert [(row.undone_id, row.action) for row in undone] == [
+        (milk, "undone"),
+        (tea, 'left: unknown kind "idea"'),
+        (tea, "left: changed since"),
+    ]
+
+
+def test_undo_to_an_end_before_the_beginning_is_refused(tx, tea):
+    call(tx, "update_memory", memory_id=tea, importance=0.1)
+    tx.execute("""UPDATE memoir.revision SET old_values = '{"valid_until": "1980-01-01Z"}' """)
+    error = refused(tx, "undo", memory_id=tea)
+    assert (error.sqlstate, "is not after valid_from" in error.message_primary) == ("ME011", True)
 
 
 def test_undo_goes_back_step_by_step(tx, tea):

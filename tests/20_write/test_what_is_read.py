@@ -26,7 +26,13 @@ READ_ALL = {
 }
 OF_A_TEXT = """SELECT * FROM memoir.apply_decisions(
     '[{"action": "UPDATE", "memory_id": 3, "content": "lives in Bergen"}]')"""
-CALLS = {**READS, **WRITES, "apply_decisions, another text": OF_A_TEXT}
+OF_AN_END = """SELECT memoir.apply_decisions(
+    '[{"action": "UPDATE", "memory_id": 2, "valid_until": "2999-01-01"}]');
+SELECT memoir.remember('uses vi', 'preference', subject => 'user.editor')"""
+CALLS = {
+    **READS, **WRITES,
+    "apply_decisions, another text": OF_A_TEXT, "remember, another end": OF_AN_END,
+}  # fmt: skip
 BOUNDED = [name for name in CALLS if name not in READ_ALL]
 OF_ALL = ["claim", "entities", "fill_model", "memory_relevance"]
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from tests.rows import call, remember, value
 
-from pgmemoir import AsyncMemoir, Memoir, MemoirError, ModelMismatch, UnknownMode
+from pgmemoir import AsyncMemoir, Memoir, MemoirError, MissingUser, ModelMismatch, UnknownMode
 from pgmemoir.worker import Options, Worker
 
 
@@ -108,6 +108,12 @@ def test_the_user_the_caller_named_stays(log_in):
     with pytest.raises(MemoirError) as caught:
         Memoir(conn, user="bob", embedder=None).context("secret")
     assert caught.value.sqlstate == "ME006"
+
+
+def test_a_client_without_a_user_is_told_its_own_argument(agent):
+    with pytest.raises(MissingUser) as caught:
+        Memoir(agent, embedder=None).context("secret")
+    assert caught.value.hint.startswith('Pass user="alice" to the client, or SET LOCAL memoir.user')
 
 
 def test_what_fails_leaves_no_name_behind(agent):

@@ -17,7 +17,7 @@ from tests.install.conftest import Tree
 from pgmemoir import cli, doctor
 from pgmemoir.cli.app import App
 from pgmemoir.cli.database import psql_call
-from pgmemoir.errors import RIGHTS_HINT, advice
+from pgmemoir.errors import RIGHTS_HINT, VECTOR_RIGHTS_HINT, advice
 
 Call = Callable[..., Result]
 
@@ -123,6 +123,7 @@ def test_a_role_without_rights_is_told_of_the_roles_there_are(
         ("keine Berechtigung für Schema memoir", "aclcheck_error", RIGHTS_HINT),
         ("对函数 purge 权限不够", "aclcheck_error", RIGHTS_HINT),
         ("permission denied for table goal", "aclcheck_error", None),
+        ("permission denied for schema ext", "aclcheck_error", VECTOR_RIGHTS_HINT.format("ext")),
         ("neue Zeile verletzt Policy", "ExecWithCheckOptions", None),
     ],
 )

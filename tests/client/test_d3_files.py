@@ -241,6 +241,7 @@ def test_a_folder_that_is_none_is_refused(memoir: Call, tmp_path: Path) -> None:
         for name in ("none", "file"):
             done = memoir("files", command, str(tmp_path / name))
             assert done.stderr.startswith(f"error: there is no folder {tmp_path / name}")
+            assert done.stderr.endswith(f"or for a new one: mkdir {tmp_path / name}\n")
 
 
 def test_a_folder_without_files_is_refused(memoir: Call, tmp_path: Path) -> None:

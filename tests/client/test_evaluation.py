@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,13 @@ def test_a_file_becomes_a_gold_set_and_is_evaluated(memoir: Call, gold: Path) ->
     assert [row.split()[:7] for row in rows] == [
         [mode, "400", "2", "1.000", "1.000", "1.000", "1.000"] for mode in ("execute", "chat")
     ]
+
+
+def test_the_name_of_a_file_may_be_anything(memoir: Call, gold: Path) -> None:
+    odd = gold.with_name(os.fsdecode(b"caf\xe9 \x1b[31m.jsonl"))
+    gold.rename(odd)
+    done = memoir("eval", "import", str(odd))
+    assert done.stdout == "2 questions in gold set caf\\xe9 [31m\n", done.stderr
 
 
 def test_an_import_with_an_unknown_content_stores_nothing(

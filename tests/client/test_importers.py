@@ -338,6 +338,8 @@ def test_of_our_export_current_memories_come_with_the_tags_that_people_gave() ->
         ("csv", 'content\n"a" b\n', "line 2: "),
         ("csv", 'content\na\n"b\nc\nd\n', "line 3: in the row that begins here: unexpected end"),
         ("csv", "text\na\n", "line 1: there is no column content; there are text"),
+        ("csv", "once " * 1000, "there are " + "once " * 40 + "..."),
+        ("csv", '"a\nhint: b",c', "there are a hint: b, c"),
         ("csv", "content,content\na,b\n", "two columns are named 'content'"),
         ("csv", "", "there is no column content; there are none"),
     ],

@@ -9,10 +9,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from click.testing import Result
 from psycopg.conninfo import make_conninfo
 
 from pgmemoir import AsyncMemoir, Memoir, client
@@ -226,3 +228,20 @@ def test_who_closes_a_client_waits_for_the_call_that_is_under_way(
     memory.close()
     thread.join()
     assert done == [3]
+
+
+def test_the_server_ends_what_a_killed_command_has_begun(
+    memoir: Callable[..., Result], db: psycopg.Connection, tmp_path: Path
+) -> None:
+    db.execute(
+        "CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " RAISE 'checked every %', current_setting('client_connection_check_interval'); END $$;"
+        "CREATE TRIGGER told BEFORE INSERT ON memoir.memory FOR EACH ROW EXECUTE FUNCTION tell()"
+    )
+    entry = '{"id": "a", "category": "facts", "content": "tea is green"}'
+    (tmp_path / "memory.json").write_text(f'{{"version": 2, "memories": [{entry}]}}')
+    (tmp_path / "memory.md").write_text("- tea is green\n")
+    (tmp_path / "tea.jsonl").write_text('{"content": "tea is green", "kind": "fact"}')
+    for command in (["files", "import"], ["sync"], ["import"]):
+        file = tmp_path / "tea.jsonl" if command == ["import"] else tmp_path
+        assert "checked every 1s" in memoir(*command, str(file)).stderr

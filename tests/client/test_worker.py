@@ -53,6 +53,7 @@ from tests.rows import (
 from pgmemoir import MemoirError, ModelMismatch, OpenAIEmbedder, UnknownKind, migrations
 from pgmemoir import server as embedded
 from pgmemoir.chat_models import OpenAIChat
+from pgmemoir.connections import connect
 from pgmemoir.jobs import Finish, Jobs
 from pgmemoir.lanes import Pause
 from pgmemoir.paths import Source
@@ -637,6 +638,42 @@ def test_with_once_a_database_that_stays_away_is_an_error(
     api.answer = answer
     with pytest.raises(psycopg.OperationalError):
         work()
+
+
+# PostgreSQL while it replays its log; a process, because libpq keeps Python's lock while it asks.
+RECOVERING = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+said = b"SFATAL\\0C57P03\\0Mdas Datenbanksystem startet\\0\\0"
+while True:
+    asked, _ = server.accept()
+    asked.recv(4096)
+    asked.sendall(b"E" + (len(said) + 4).to_bytes(4, "big") + said)
+    asked.close()
+"""
+
+
+def test_a_server_that_recovers_at_the_start_is_waited_for(
+    db: psycopg.Connection, dsn: str, api: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes(db, 1)
+    log: Log = []
+    with subprocess.Popen(
+        [sys.executable, "-c", RECOVERING], stdout=subprocess.PIPE, text=True
+    ) as recovering:
+        assert recovering.stdout is not None
+        port = recovering.stdout.readline().strip()
+        where = f"host=127.0.0.1 port={port} sslmode=disable gssencmode=disable"
+        wheres = iter((where, dsn))
+        monkeypatch.setattr(
+            "pgmemoir.worker.connect", lambda _, **more: connect(next(wheres), **more)
+        )
+        try:
+            assert worker(where, api, log).run(once=True).done == 1
+        finally:
+            recovering.kill()
+    assert [entry["event"] for entry in log][:2] == ["database lost", "database back"]
 
 
 @pytest.mark.parametrize("code", ["25006", "53100"])

@@ -36,8 +36,8 @@ OF_ALL_USERS = {
 # What is of an attached table: whose a row is stands in the row, and some belong to nobody known.
 # Attached tables are on the coordinator.
 OF_A_SOURCE = {
-    "_adding_statement", "_check_gone", "_empty_again", "_record_failure", "_rows_not_held",
-    "_source_add_many",
+    "_adding_statement", "_check_gone", "_empty_again", "_leave_table", "_record_failure",
+    "_rows_not_held", "_source_add_many",
     "_source_added", "_source_changed", "_source_emptied", "_source_event", "_source_event_gone",
     "_source_gone", "_source_take", "_source_users", "_take_together", "_tend_source",
     "_tend_sources", "_try_again", "_wait_for_writers", "_waits_no_longer", "_wanted_rows",

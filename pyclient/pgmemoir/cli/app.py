@@ -26,7 +26,7 @@ from click.core import ParameterSource
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .. import __version__
-from ..connections import connect
+from ..connections import connect, end_with_the_client
 from ..errors import MemoirError, NotInstalled, advice, translate
 from .hints import in_commands
 from .output import lines
@@ -182,6 +182,7 @@ class App:
         with connect(self.address, autocommit=False) as conn:
             try:
                 conn.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+                end_with_the_client(conn)
                 yield conn
             except KeyboardInterrupt:
                 conn.close()

@@ -14,8 +14,8 @@ import click
 from ..client import Memoir
 from ..evaluation import Evaluation, Replayed, read_gold
 from .app import App, main
-from .options import AS_JSON, TIME, USER
-from .output import counted, print_found, print_json, progress_bar, table
+from .options import AS_JSON, TIME, USER, stem
+from .output import counted, one_line, print_found, print_json, progress_bar, table
 
 _PLOT_BUDGETS = (200, 400, 800, 1600, 3200)
 
@@ -113,12 +113,12 @@ def import_gold(app: App, file: BinaryIO, gold_set: str | None) -> None:
     All of the file is stored, or nothing; a question that is already in the set gets the new
     answers.
     """
-    name = gold_set or (Path(file.name).stem if file.name != "<stdin>" else "stdin")
+    name = gold_set or (stem(file.name) if file.name != "<stdin>" else "stdin")
     questions = read_gold(file.read())
     with app.transaction() as conn, progress_bar(len(questions), "reading") as bar:
         count = Memoir(conn, user=app.user).add_gold(name, questions)
         bar.update(count)
-    click.echo(f"{counted(count, 'question')} in gold set {name}")
+    click.echo(f"{counted(count, 'question')} in gold set {one_line(name)}")
 
 
 @main.command()

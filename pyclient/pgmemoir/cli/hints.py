@@ -20,7 +20,7 @@ COMMANDS = {
         "what the page before it printed, with the same --sort"
     ),
     r"user_id => 'alice', or SET memoir\.user_id = 'alice'": "--user alice, or set MEMOIR_USER",
-    r"user_id => set_config.+ in the transaction of the call": "--user alice, or set MEMOIR_USER",
+    r"user(?:_id|=).+ in the transaction of the call": "--user alice, or set MEMOIR_USER",
     r"another user_id, or this one after SELECT \* FROM memoir\.purge_user\('.+'\);": (
         "another --user, or this one after memoir purge --user-data."
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import sys
 import zlib
 from collections import Counter
@@ -26,7 +25,7 @@ from ..importers import FORMATS, Items, check_mapping, detect, read
 from ..importers.conversation import parse
 from ..move import Imported, export_lines, header_of, import_lines, read_lines, user_of
 from .app import App, main
-from .options import DRY_RUN, USER
+from .options import DRY_RUN, USER, stem
 from .output import counted, one_line, progress_bar
 from .upkeep import index_loaded
 
@@ -119,9 +118,7 @@ def import_file(
     _refuse(found, new_ids=new_ids, no_vectors=no_vectors)
     if found == "conversation":
         _refuse(found, map=pairs, keep_users=keep_users)
-        # The name of a file may be in another encoding than UTF-8.
-        name = os.fsencode(path.stem).decode(errors="backslashreplace")
-        _import_conversation(app, data, session or name, path.name, dry_run)
+        _import_conversation(app, data, session or stem(path.name), path.name, dry_run)
         return
     _refuse(found, session=session, map=pairs if found == "mem0" else None)
     _import_items(app, read(data, found, path.name, mapping), found, keep_users, dry_run)

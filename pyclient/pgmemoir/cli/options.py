@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -79,6 +81,11 @@ AFTER = click.option("--after", metavar="PLACE", help="Continue after a page, wh
 ID = click.argument("memory_id", metavar="ID", type=int)
 
 IDS = click.argument("memory_ids", metavar="ID...", type=int, nargs=-1, required=True)
+
+
+def stem(file: str) -> str:
+    """The name of a file without folder and ending; it may be in another encoding than UTF-8."""
+    return os.fsencode(Path(file).stem).decode(errors="backslashreplace")
 
 
 def read_text(value: str) -> str:

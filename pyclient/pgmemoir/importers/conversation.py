@@ -21,7 +21,7 @@ from ..calls import NewMemory
 from ..checks import clean_text
 from ..errors import BadText, MemoirError
 from ..memories import Listed
-from .document import EARLIEST, Document, Object, decode, misfit, no_object, time_of
+from .document import EARLIEST, Document, Object, decode, listed, misfit, no_object, time_of
 from .items import LARGEST_TEXT
 
 _TEXT = ("content", "text", "message", "value", "blocks")
@@ -248,7 +248,7 @@ class _Reader:
         if not keys and "tool_calls" in message:
             return ""
         if not keys:
-            found = ", ".join(sorted(message)) or "nothing"
+            found = listed(sorted(message)) or "nothing"
             raise self._document.fault(
                 message.start, f"a message has its text under {_or(_TEXT)}, this one has {found}"
             )

@@ -6,7 +6,7 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
@@ -16,6 +16,7 @@ from ..errors import BadFile, MemoirError
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 # Epoch values above this are milliseconds: as seconds they would be after the year 5000.
 _MILLISECONDS = 1e11
+_LISTED = 200
 _BLANK = re.compile(r"[\s\ufeff]*")
 
 Fault = Callable[[str], MemoirError]
@@ -125,6 +126,12 @@ def decode(data: bytes, name: str, error: type[MemoirError] = BadFile) -> str:
 def misfit(name: str, value: Any, wanted: str) -> str:
     """What is wrong with a value that its field cannot have."""
     return f"{name} is {json.dumps(value)[:40]}, not {wanted}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a file, for an error: on one line, and not the whole file."""
+    text = " ".join(", ".join(names).split())
+    return text if len(text) <= _LISTED else f"{text[:_LISTED]}..."
 
 
 def no_object(name: str, value: Any) -> str:

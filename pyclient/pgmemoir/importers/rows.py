@@ -15,7 +15,17 @@ from typing import Any, cast
 from ..calls import NewMemory
 from ..checks import clean_text
 from ..errors import BadFile, BadText
-from .document import Document, Fault, Object, decode, misfit, no_object, time_of, to_number
+from .document import (
+    Document,
+    Fault,
+    Object,
+    decode,
+    listed,
+    misfit,
+    no_object,
+    time_of,
+    to_number,
+)
 from .items import LARGEST_TEXT, Items
 
 # The names of fields, and the other names they have in SQL.
@@ -150,9 +160,9 @@ def _check_heads(heads: list[str], mapping: Mapped, fault: Fault) -> None:
     if double:
         raise fault(f"two columns are named {min(double)!r}")
     if unknown:
-        raise fault(f"there is no column {unknown[0]!r}; there are {', '.join(heads)}")
+        raise fault(f"there is no column {unknown[0]!r}; there are {listed(heads)}")
     if "content" not in mapping and "content" not in heads:
-        raise fault(f"there is no column content; there are {', '.join(heads) or 'none'}")
+        raise fault(f"there is no column content; there are {listed(heads) or 'none'}")
 
 
 def _add(items: Items, values: Mapping[str, Any], mapping: Mapped, line: int, fault: Fault) -> None:
