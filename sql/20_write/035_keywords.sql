@@ -89,7 +89,12 @@ BEGIN ATOMIC
          ) AS k;
 END;
 
--- Keywords as they are stored: redacted, trimmed, in lower case, each once.
+-- A keyword as it is stored.
+CREATE OR REPLACE FUNCTION _folded_keyword(keyword text) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN _lower(btrim(_redact(keyword), E' \t\r\n'));
+
+-- Keywords as they are stored, each once.
 CREATE OR REPLACE FUNCTION _check_keywords(keywords text[], most int) RETURNS text[]
     LANGUAGE plpgsql STABLE
     SET search_path FROM CURRENT
@@ -101,8 +106,7 @@ BEGIN
     IF keywords IS NULL THEN
         RETURN '{}';
     END IF;
-    folded := ARRAY(
-        SELECT DISTINCT _lower(btrim(_redact(k), E' \t\r\n')) FROM unnest(keywords) AS k);
+    folded := ARRAY(SELECT DISTINCT _folded_keyword(k) FROM unnest(keywords) AS k);
     SELECT coalesce(k, 'NULL') INTO bad
     FROM unnest(folded) AS k WHERE coalesce(length(k) NOT BETWEEN 1 AND 100, true) LIMIT 1;
     IF FOUND THEN

@@ -31,7 +31,7 @@ BEGIN
     PERFORM _lock_user(owner);
     PERFORM _keep_memory(owner, memory_id);
     SELECT coalesce(array_agg(c.keyword), '{}'), array_agg(c.weight) INTO chosen, chosen_weights
-    FROM (SELECT _lower(btrim(_redact(u.keyword), E' \t\r\n')) AS keyword, max(u.weight) AS weight
+    FROM (SELECT _folded_keyword(u.keyword) AS keyword, max(u.weight) AS weight
           FROM unnest(keywords, weights) AS u (keyword, weight) GROUP BY 1) AS c;
     DELETE FROM keyword AS k
     WHERE k.user_id = owner AND k.memory_id = memory_id AND k.origin = origin;

@@ -45,7 +45,7 @@ BEGIN
                                    THEN 2 ELSE 3 END
     UNION ALL
     SELECT w, s.synonym, s.synonym, 0.7::float8
-    FROM unnest(words) AS w, LATERAL (SELECT s.synonym FROM _synonyms(w) AS s) AS s;
+    FROM unnest(words) AS w, _synonyms(w) AS s;
 END $$;
 
 -- The score of a memory: for each word the best of match x weight of the keyword, averaged over the

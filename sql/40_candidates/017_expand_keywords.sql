@@ -14,12 +14,11 @@ DECLARE
 BEGIN
     SELECT array_agg(s.synonym ORDER BY s.similarity DESC, s.synonym COLLATE "C") INTO synonyms
     FROM (SELECT s.synonym, max(s.similarity) AS similarity
-          FROM unnest(original) AS w, LATERAL (SELECT * FROM _synonyms(w)) AS s
+          FROM unnest(original) AS w, _synonyms(w) AS s
           WHERE s.synonym <> ALL (original) GROUP BY s.synonym) AS s;
     SELECT array_agg(r.synonym ORDER BY r.similarity DESC, r.synonym COLLATE "C") INTO related
     FROM (SELECT f.synonym, max(s.similarity * f.similarity) AS similarity
-          FROM unnest(original) AS w, LATERAL (SELECT * FROM _synonyms(w)) AS s,
-               LATERAL (SELECT * FROM _synonyms(s.synonym)) AS f
+          FROM unnest(original) AS w, _synonyms(w) AS s, _synonyms(s.synonym) AS f
           WHERE s.similarity * f.similarity >= 0.5 - 1e-9
             AND f.synonym <> ALL (original) AND f.synonym <> ALL (synonyms)
           GROUP BY f.synonym) AS r;

@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION _ranked(
     user_id text, settings mode, model smallint, query halfvec, question sparsevec,
     by_importance boolean, as_of timestamptz, keywords text[], plain_question sparsevec,
-    times tstzmultirange, candidate_limit int, pool bigint[] DEFAULT NULL)
+    times tstzmultirange, candidate_limit int, pool bigint[])
     RETURNS TABLE (id bigint, kind smallint, created_at timestamptz, cost float8, brief_cost float8,
                    terms sparsevec, term_count int, line text, cosine float8, coverage float8,
                    relevance float8, kind_factor float8, score float8,

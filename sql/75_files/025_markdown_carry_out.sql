@@ -38,7 +38,7 @@ END $$;
 CREATE OR REPLACE FUNCTION _file_values(change markdown_change) RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE change.action
-        WHEN 'FORGET' THEN jsonb_build_object('status', 'forgotten', 'retired_at', now())
+        WHEN 'FORGET' THEN _retired('forgotten', now())
         ELSE jsonb_build_object('content', change.file_text)
              || CASE WHEN change.kind IS NULL THEN '{}'
                      ELSE jsonb_build_object('kind', change.kind) END
