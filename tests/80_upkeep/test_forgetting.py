@@ -14,6 +14,7 @@ def noted(conn, content, days, kind="context", **more):
 def maintain(conn, **more):
     """What was changed: (action, ids)."""
     rows = call(conn, "maintain", **{"at": NOW, **more})
+    assert all(row.action for row in rows)
     told = [row for row in rows if row.action in ("forgotten", "importance lowered")]
     return [(row.action, [int(each) for each in row.details["ids"]]) for row in told]
 
