@@ -62,7 +62,8 @@ _EXACT = """WITH asked AS (
 SELECT s.id
 FROM asked AS a, memoir._ranked(
     %(user)s::text, a.settings, a.model_id, %(vector)s::{schema}.halfvec, a.question,
-    false, 'infinity', a.keywords, NULL, a.times, a.candidate_limit) AS s
+    false, 'infinity', a.keywords, NULL, a.times, a.candidate_limit,
+    NULL) AS s
 WHERE s.obstacle IS NULL AND s.id > 0
   AND NOT ((a.settings).profile AND s.id = ANY (a.snippet_ids))
 ORDER BY s.score DESC, s.created_at DESC, s.id
