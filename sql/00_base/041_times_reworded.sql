@@ -48,7 +48,10 @@ BEGIN
         '{spring festival,feastxnewyear},{mid-autumn festival,feastxmoon},'
         '{dragon boat festival,feastxboat},{before or after,either},{before and after,either},'
         '{after or before,either}}');
-    IF content LIKE '%for %' AND content ~ '\m(?:did|was|were|had|got|went|made)\M' THEN
+    -- What is bought or planned for a feast comes before it.
+    IF content LIKE '%for %' AND content ~ '\m(?:did|was|were|had|went|made)\M'
+       AND content !~ '\m(?:buy|bought|g[eo]t|order|plan|prepare|present|gift|want|need)'
+    THEN
         content := regexp_replace(content, '(?x) \m for (?= [ ] ' || feast || ' \M )', 'at', 'g');
     END IF;
     IF content LIKE ANY ('{%giving week%,%christmas week%,%easter week%}') THEN
@@ -148,7 +151,7 @@ BEGIN
     THEN
         content := regexp_replace(content, '(?xi)
             (?<! \m of [ ] ) \m (?: the|this ) [ ] (?: last|past )
-            (?= [ ] (?: week|month|year|decade ) \M (?! [ ] (?:
+            (?= [ ] (?: week|month|year|decade ) \M (?! ['']s | [ ] (?:
                 of|in|on|at|with|before|until|till|that|when|i|we|you|he|she|they ) \M ) )',
             'the past', 'g');
     END IF;
