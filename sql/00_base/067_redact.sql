@@ -14,10 +14,12 @@ BEGIN
         content := _redact_once(content);
         EXIT WHEN content = before;
     END LOOP;
-    -- Of two keys written as one word, the rest of the second.
+    -- Of two keys written as one word, the rest of the second. A digit is looked for from where
+    -- letters begin: from each of them, that takes the square of their number.
     RETURN CASE WHEN content = written THEN content ELSE regexp_replace(
         content, '(\[redacted:(?:api_key|token)\])[A-Za-z0-9_.~/+=-]*'
-                 '(?=[A-Za-z]*[0-9])[A-Za-z0-9]{16}(?:[A-Za-z0-9_.~/+=-]*[A-Za-z0-9_~/+=-])?',
+                 '(?<![A-Za-z0-9])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{16}'
+                 '(?:[A-Za-z0-9_.~/+=-]*[A-Za-z0-9_~/+=-])?',
         '\1', 'g') END;
 END $$;
 

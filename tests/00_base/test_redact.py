@@ -523,6 +523,12 @@ def test_names_without_a_value_take_time_that_grows_with_the_text(tx):
             assert redact(tx, name * 20_000) == name * 20_000
 
 
+def test_a_word_behind_a_key_takes_time_that_grows_with_its_length(tx):
+    word = "a" * 30_000
+    with working_at_most(tx, 1):
+        assert redact(tx, f"{API_KEYS['openai']}!{word}\n[redacted:api_key]{word}").endswith(word)
+
+
 def test_null_stays_null(tx):
     assert redact(tx, None) is None
     assert redact(tx, "") == ""
