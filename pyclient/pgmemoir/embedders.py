@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import os
+import re
 import struct
 import sys
 import time
@@ -40,6 +41,8 @@ _OPENAI_DIMENSIONS = {
 # A server that refuses a text so long, or longer, is asked for half of it: models of 256 or 512
 # tokens are common, and a Chinese character may be one.
 _LONG = 250
+# The code of a refusal that tells nothing of the length.
+_OF_CONTENT = re.compile("content_(?:filter|policy)|moderation")
 # A model that is not one for embeddings, or that does not give so many dimensions.
 _ANY_TEXT = "whatever the text: are MEMOIR_EMBED_MODEL and MEMOIR_EMBED_DIMENSIONS right?"
 
@@ -231,7 +234,7 @@ class OpenAIEmbedder:
         if len(text) < _LONG:
             return error
         (answer,) = self._divided([text[: len(text) // 2]])
-        if not isinstance(answer, EmbedderUnavailable):
+        if not isinstance(answer, EmbedderUnavailable) and not _OF_CONTENT.search(str(error)):
             self._too_long = min(self._too_long, len(text.encode()))
         return answer
 

@@ -270,6 +270,14 @@ def test_what_was_too_long_for_a_server_is_not_tried_again_and_again(api: Api) -
     assert [embedder.embed(texts[1:2])[0][0] for _ in range(3)] == [1000, 2000, 4000]
 
 
+def test_a_text_that_is_refused_for_what_it_says_cuts_no_other(api: Api) -> None:
+    refused = Reply({"error": {"message": "refused", "code": "content_filter"}}, 400)
+    api.always = lambda reply: refused if "bad" in str(api.embeddings[-1]["input"]) else reply
+    embedder = api.embedder()
+    assert embedder.embed(["four", "s" * 300 + "bad"]) == [[4, 1, 0], [151, 1, 0]]
+    assert embedder.embed(["s" * 4000]) == [[4000, 1, 0]]
+
+
 @pytest.mark.parametrize("left_out", [{0}, {0, 1, 2}])
 def test_an_index_may_be_left_out(api: Api, left_out: set[int]) -> None:
     def without(reply: Reply) -> Reply:
